@@ -1,0 +1,47 @@
+"""Every error sumbo raises on purpose: argument, value, remedy."""
+
+import numpy as np
+
+
+class SumboError(Exception):
+    """Base class of all errors raised by sumbo."""
+
+
+class ArgumentError(SumboError, ValueError):
+    """An argument has a value that cannot be used; the message tells the remedy."""
+
+
+class UnknownNameError(ArgumentError, KeyError):
+    """A name is not registered; the message lists the nearest ones."""
+
+    def __str__(self) -> str:
+        # KeyError would show the repr of the message, quotes and escapes included.
+        return Exception.__str__(self)
+
+
+class NotPositiveDefiniteError(SumboError, np.linalg.LinAlgError):
+    """A covariance matrix stayed indefinite after all jitter that was tried."""
+
+
+class TooLargeError(SumboError, MemoryError):
+    """The request would need more memory than the stated limit."""
+
+
+class CheckpointError(SumboError, ValueError):
+    """A saved run cannot be read, or belongs to something else."""
+
+
+class MissingExtraError(SumboError, ImportError):
+    """An optional dependency is not installed; the message names the extra."""
+
+
+class EvaluationError(SumboError, RuntimeError):
+    """The objective failed at a point; what was told before is kept."""
+
+
+class ProblemError(SumboError, RuntimeError):
+    """A test problem cannot be set up or evaluated; the message tells why."""
+
+
+class StudyError(SumboError, RuntimeError):
+    """A study's files or settings are not usable; nothing was overwritten."""

@@ -1,0 +1,88 @@
+"""Checks of arrays where they enter the model: right shape, finite, never changed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sumbo.errors import ArgumentError
+from sumbo.typing import Float, Groups, ndarray
+
+
+def as_matrix(X: Any, columns: int, name: str = "X") -> Float[ndarray, "n P"]:
+    """Return ``X`` as a finite float array with that many columns.
+
+    Raises:
+        ArgumentError: If the shape is wrong, or a value is missing or infinite.
+    """
+    X = _as_floats(X, name)
+    if X.ndim != 2 or X.shape[1] != columns:
+        msg = (
+            f"{name} has shape {X.shape}; the model has {columns} coordinates. "
+            f"Pass an array of shape (n, {columns})."
+        )
+        raise ArgumentError(msg)
+    _require_finite(X, name)
+    return X
+
+
+def as_data(
+    X: Any, y: Any, columns: int
+) -> tuple[Float[ndarray, "N P"], Float[ndarray, " N"]]:
+    """Return checked inputs and outputs of the same length, at least one.
+
+    Raises:
+        ArgumentError: If shapes do not fit, or a value is missing or infinite.
+    """
+    X = as_matrix(X, columns)
+    y = _as_floats(y, "y")
+    if y.shape != (len(X),):
+        msg = f"y has shape {y.shape}; X has {len(X)} rows. Pass y of shape ({len(X)},)"
+        raise ArgumentError(msg + ".")
+    if len(X) == 0:
+        msg = "X has no rows. Pass at least one observation."
+        raise ArgumentError(msg)
+    _require_finite(y, "y")
+    return X, y
+
+
+def as_candidates(Z: Any, groups: Groups) -> list[Float[ndarray, "..."]]:
+    """Return one finite candidate array per group, of shape (B_m, d_m), B_m ≥ 1.
+
+    Raises:
+        ArgumentError: If a set is missing, empty, of the wrong width or not finite.
+    """
+    if not isinstance(Z, Sequence) and not (isinstance(Z, ndarray) and Z.ndim == 3):
+        msg = f"Z is a {type(Z).__name__}. Pass a list with one array per group."
+        raise ArgumentError(msg)
+    if len(Z) != len(groups):
+        msg = f"Z has {len(Z)} candidate sets for {len(groups)} groups. Pass one each."
+        raise ArgumentError(msg)
+    out = [
+        as_matrix(Zm, len(group), f"Z[{m}] (group {group})")
+        for m, (Zm, group) in enumerate(zip(Z, groups, strict=True))
+    ]
+    for m, Zm in enumerate(out):
+        if len(Zm) == 0:
+            msg = f"Z[{m}] has no rows. Pass at least one candidate per group."
+            raise ArgumentError(msg)
+    return out
+
+
+def _as_floats(A: Any, name: str) -> Float[ndarray, "..."]:
+    try:
+        return np.array(A, dtype=np.float64)  # a copy: the caller's stays theirs
+    except (TypeError, ValueError) as error:
+        msg = f"{name} is not an array of numbers: {error}."
+        raise ArgumentError(msg) from error
+
+
+def _require_finite(A: Float[ndarray, "..."], name: str) -> None:
+    bad = np.argwhere(~np.isfinite(A))
+    if len(bad):
+        where = tuple(int(i) for i in bad[0])
+        msg = (
+            f"{name} holds {A[where]} at {list(where)} ({len(bad)} such values). "
+            "Remove or replace those rows."
+        )
+        raise ArgumentError(msg)

@@ -1,0 +1,321 @@
+"""Fits of the parameters: MAP by L-BFGS-B (the default), and the paper's Adam."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from sumbo.errors import ArgumentError, NotPositiveDefiniteError
+from sumbo.gp.evidence import Evidence, Hyperparameters
+from sumbo.linalg import one_blas_thread
+from sumbo.registry import Registry
+from sumbo.rng import rng_at
+from sumbo.typing import Float, ndarray
+
+FIT: Registry[Callable[..., Any]] = Registry("how", "sumbo.gp")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitInfo:
+    """What a fit did. ``events`` lists every retry, in order; empty if none."""
+
+    how: str
+    log_likelihood: float
+    evaluations: int
+    starts: int
+    jitter: float = 0.0
+    events: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Priors:
+    """Log-normal priors, for inputs in units of the box and standardised outputs.
+
+    Length-scales of a d-dimensional group have log ℓ ~ N(√2 + ½ log d, 3), whose
+    mode grows as √d; [hvarfner2024]. Part variances centre on 1/M, so that a sum of
+    any number of parts has prior variance near that of the data.
+    """
+
+    lengthscale_mean: float = math.sqrt(2.0)
+    lengthscale_sd: float = math.sqrt(3.0)
+    variance_sd: float = 1.5
+    noise_mean: float = math.log(1e-4)
+    noise_sd: float = 2.0
+
+
+class LogNormal(NamedTuple):
+    """Independent normals on the log-parameters."""
+
+    mean: Float[ndarray, " p"]
+    sd: Float[ndarray, " p"]
+
+    def log_density(
+        self, theta: Float[ndarray, " p"]
+    ) -> tuple[float, Float[ndarray, " p"]]:
+        """Return log p(θ) up to a constant, as a density in ℓ, v, τ², and gradient.
+
+        The density is in the parameters, not in their logarithms, hence the ``−θ``:
+        the mode is that of the log-normal, exp(mean − sd²).
+        """
+        z = (theta - self.mean) / self.sd
+        return float(-0.5 * z @ z - theta.sum()), -z / self.sd - 1.0
+
+
+@FIT.register("map")
+@dataclass(frozen=True, kw_only=True)
+class MapFit:
+    """Return the posterior mode by L-BFGS-B from several starts.
+
+    Outputs are standardised inside, and inputs measured in units of the box, so the
+    priors hold in any units. The constant mean is profiled out.
+
+    Attributes:
+        starts: Starting points; the first is the model's present parameters.
+        steps: Iterations of L-BFGS-B from each start.
+        spans: Side of the box per coordinate, or one number; default the data's range.
+        priors: Means and widths of the log-normal priors.
+        seed: Of the further starts, which are drawn from the prior.
+    """
+
+    starts: int = 3
+    steps: int = 200
+    spans: Any = None
+    priors: Priors = Priors()
+    seed: int = 0
+
+    def __call__(
+        self, evidence: Evidence, y: Float[ndarray, " N"], start: Hyperparameters
+    ) -> tuple[Hyperparameters, FitInfo]:
+        """Return fitted parameters and what was done."""
+        center, scale = float(y.mean()), float(y.std())
+        if not scale > 1e-12 * max(1.0, abs(center)):
+            scale = 1.0
+        z = (y - center) / scale
+        spans = _spans_of_lengthscales(evidence, self.spans, len(start.lengthscales))
+        sizes = _sizes_of_lengthscales(evidence, len(start.lengthscales))
+        prior = self._prior(sizes, len(evidence.D))
+        unit = replace(
+            start,
+            lengthscales=start.lengthscales / spans,
+            variances=start.variances / scale**2,
+            noise=max(start.noise / scale**2, 1e-6),
+        )
+        with one_blas_thread():
+            best, info = self._climb(
+                evidence.rescaled(spans), z, unit, prior, self._bounds(unit)
+            )
+        fitted = replace(
+            best,
+            lengthscales=best.lengthscales * spans,
+            variances=best.variances * scale**2,
+            noise=best.noise * scale**2,
+            mean=center + scale * best.mean,
+        )
+        shift = -len(y) * math.log(scale)  # of the density, back to the units of y
+        return fitted, replace(info, log_likelihood=info.log_likelihood + shift)
+
+    def _prior(self, sizes: Float[ndarray, " k"], M: int) -> LogNormal:
+        p = self.priors
+        mean = np.concatenate(
+            [
+                p.lengthscale_mean + 0.5 * np.log(sizes),
+                # log-normal with mode 1/M, as the others are stated by their mode too
+                np.full(M, p.variance_sd**2 - math.log(M)),
+                [p.noise_mean],
+            ]
+        )
+        sd = np.concatenate(
+            [
+                np.full(len(sizes), p.lengthscale_sd),
+                np.full(M, p.variance_sd),
+                [p.noise_sd],
+            ]
+        )
+        return LogNormal(mean, sd)
+
+    @staticmethod
+    def _bounds(theta: Hyperparameters) -> list[tuple[float, float]]:
+        # Wide enough never to bind on a sensible function, tight enough that no
+        # evaluation overflows: outputs have unit variance, the box unit sides.
+        return (
+            [(math.log(5e-3), math.log(1e3))] * len(theta.lengthscales)
+            + [(math.log(1e-8), math.log(1e4))] * len(theta.variances)
+            + [(math.log(1e-6), math.log(10.0))]
+        )
+
+    def _climb(
+        self,
+        evidence: Evidence,
+        z: Float[ndarray, " N"],
+        start: Hyperparameters,
+        prior: LogNormal,
+        bounds: list[tuple[float, float]],
+    ) -> tuple[Hyperparameters, FitInfo]:
+        low, high = np.array(bounds).T
+        seen = _Seen(evidence, z, start, prior)
+        rng = rng_at(self.seed, "fit starts")
+        events: list[str] = []
+        for i in range(self.starts):
+            theta = start.log() if i == 0 else _draw_start(rng, prior)
+            if not self._from(seen, np.clip(theta, low, high), bounds):
+                events.append(f"start {i}: not positive definite; drew from the prior")
+                theta = _draw_start(rng, prior)
+                if not self._from(seen, np.clip(theta, low, high), bounds):
+                    events.append(f"start {i}: failed again; kept the best so far")
+        if seen.best is None:
+            events.append("no start could be evaluated; kept the last good parameters")
+            seen.best, seen.log_likelihood = start, math.nan
+        if seen.jitter > 0:
+            events.append(f"added jitter {seen.jitter:.1e} to the covariance")
+        return seen.best, FitInfo(
+            how="map",
+            log_likelihood=seen.log_likelihood,
+            evaluations=seen.evaluations,
+            starts=self.starts,
+            jitter=seen.jitter,
+            events=tuple(events),
+        )
+
+    def _from(
+        self,
+        seen: "_Seen",
+        theta: Float[ndarray, " p"],
+        bounds: list[tuple[float, float]],
+    ) -> bool:
+        try:
+            minimize(
+                seen,
+                theta,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=bounds,
+                options={"maxiter": self.steps, "ftol": 1e-7, "gtol": 1e-4},
+            )
+        except NotPositiveDefiniteError:
+            return False
+        return True
+
+
+class _Seen:
+    """The negative log posterior per observation, remembering the best it saw."""
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        z: Float[ndarray, " N"],
+        layout: Hyperparameters,
+        prior: LogNormal,
+    ) -> None:
+        self.evidence, self.z, self.layout, self.prior = evidence, z, layout, prior
+        self.best: Hyperparameters | None = None
+        self.score = -math.inf
+        self.log_likelihood = -math.inf
+        self.evaluations = 0
+        self.jitter = 0.0
+
+    def __call__(
+        self, theta: Float[ndarray, " p"]
+    ) -> tuple[float, Float[ndarray, " p"]]:
+        parameters = self.layout.from_log(theta)
+        value = self.evidence.evaluate(parameters, self.z, profile_mean=True)
+        log_prior, prior_gradient = self.prior.log_density(theta)
+        self.evaluations += 1
+        self.jitter = max(self.jitter, value.jitter)
+        score = value.log_likelihood + log_prior
+        if score > self.score:
+            self.score, self.log_likelihood = score, value.log_likelihood
+            self.best = replace(parameters, mean=value.mean)
+        n = len(self.z)
+        return -score / n, -(value.gradient + prior_gradient) / n
+
+
+@FIT.register("adam")
+@dataclass(frozen=True, kw_only=True)
+class AdamFit:
+    """Return parameters after a fixed number of Adam steps on the likelihood.
+
+    This is the fit of [wycoff2025]: maximum likelihood in the log-parameters, step
+    1e-4, 1 000 iterations, the mean kept. Each log-parameter moves by about 0.1 at
+    most, so the starting values matter. Adam is [kingma2014] Alg. 1.
+    """
+
+    steps: int = 1000
+    step_size: float = 1e-4
+
+    def __call__(
+        self, evidence: Evidence, y: Float[ndarray, " N"], start: Hyperparameters
+    ) -> tuple[Hyperparameters, FitInfo]:
+        """Return fitted parameters and what was done.
+
+        Raises:
+            ArgumentError: If the starting noise is zero and has no logarithm.
+        """
+        if start.noise == 0:
+            msg = "noise=0 cannot be fitted by Adam. Start from a small one, like 1e-2."
+            raise ArgumentError(msg)
+        theta = start.log()
+        first, second = np.zeros_like(theta), np.zeros_like(theta)
+        jitter, last = 0.0, math.nan
+        events: tuple[str, ...] = ()
+        step = 0
+        with one_blas_thread():
+            for step in range(1, self.steps + 1):
+                try:
+                    value = evidence.evaluate(start.from_log(theta), y)
+                except NotPositiveDefiniteError:
+                    events = (f"step {step}: not positive definite; stopped there",)
+                    break
+                jitter, last = max(jitter, value.jitter), value.log_likelihood
+                first = 0.9 * first + 0.1 * value.gradient
+                second = 0.999 * second + 0.001 * value.gradient**2
+                m_hat = first / (1 - 0.9**step)
+                v_hat = second / (1 - 0.999**step)
+                theta = theta + self.step_size * m_hat / (np.sqrt(v_hat) + 1e-8)
+        return start.from_log(theta), FitInfo(
+            how="adam",
+            log_likelihood=last,
+            evaluations=step,
+            starts=1,
+            jitter=jitter,
+            events=events,
+        )
+
+
+def _draw_start(rng: np.random.Generator, prior: LogNormal) -> Float[ndarray, " p"]:
+    # Around the mode, with half the prior's width: the tails are no useful start.
+    mode = prior.mean - prior.sd**2
+    return mode + 0.5 * prior.sd * rng.standard_normal(len(mode))
+
+
+def _sizes_of_lengthscales(evidence: Evidence, k: int) -> Float[ndarray, " k"]:
+    """Return the size of the (largest) group that each length-scale belongs to."""
+    sizes = np.ones(k)
+    for tie in evidence.ties:
+        sizes[tie] = np.maximum(sizes[tie], len(tie))
+    return sizes
+
+
+def _spans_of_lengthscales(evidence: Evidence, spans: Any, k: int) -> Any:
+    """Return the side of the box along the coordinate of each length-scale.
+
+    Raises:
+        ArgumentError: If ``spans`` is neither one number nor one per coordinate.
+    """
+    out = np.ones(k)
+    P = 1 + max(max(group) for group in evidence.groups)
+    if spans is not None:
+        given = np.asarray(spans, dtype=np.float64)
+        if given.ndim > 1 or given.size not in (1, P) or not (given > 0).all():
+            msg = f"spans={spans!r} is not one positive number, or one per coordinate."
+            raise ArgumentError(msg)
+        given = np.broadcast_to(given, (P,))
+        for tie, group in zip(evidence.ties, evidence.groups, strict=True):
+            out[tie] = given[list(group)]
+        return out
+    for tie, D in zip(evidence.ties, evidence.D, strict=True):
+        reach = np.sqrt(D.max(axis=1))
+        out[tie] = np.where(reach > 0, reach, 1.0)
+    return out

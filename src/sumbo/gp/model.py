@@ -1,0 +1,226 @@
+"""``AdditiveGP``: f(x) = c + Σ_m f_m(x_{I_m}), one Gaussian process per group."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from sumbo.errors import ArgumentError
+from sumbo.gp.arrays import as_data
+from sumbo.gp.evidence import Evidence, Hyperparameters
+from sumbo.gp.fit import FIT, FitInfo
+from sumbo.gp.posterior import Posterior
+from sumbo.kernels import GroupKernel, as_kernel
+from sumbo.structure import as_groups, is_partition
+from sumbo.typing import Float, Groups, Int, ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AdditiveGP:
+    """A sum of independent Gaussian processes, each on a group of coordinates.
+
+    Attributes:
+        groups: The coordinates of each part; they cover all, and may overlap.
+        kernel: ``"matern52"``, ``"matern32"``, ``"matern12"`` or ``"rbf"``.
+        lengthscales: One per coordinate, shared by the groups that contain it, or
+            one array per group. Default 0.3·√d of the group, and per group where
+            groups overlap.
+        variances: Prior variance of each part; default 1/M each.
+        noise: Variance of the observation noise.
+        mean: The constant c.
+        info: What the fit did, if the parameters come from one.
+    """
+
+    groups: Groups
+    kernel: str = "matern52"
+    lengthscales: Any = None
+    variances: Any = None
+    noise: float = 1e-2
+    mean: float = 0.0
+    info: FitInfo | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        as_kernel(self.kernel)
+        shared = np.ndim(self.lengthscales) == 1 and np.size(self.lengthscales) > 0
+        shared = shared and all(np.ndim(l) == 0 for l in self.lengthscales)
+        dim = len(self.lengthscales) if shared else None
+        groups = as_groups(self.groups, dim)
+        put = object.__setattr__
+        put(self, "groups", groups)
+        put(self, "lengthscales", _as_lengthscales(self.lengthscales, groups))
+        put(self, "variances", _as_variances(self.variances, len(groups)))
+        put(self, "noise", _as_number(self.noise, "noise", "a variance, 0 or more", 0))
+        put(self, "mean", _as_number(self.mean, "mean", "a finite number", None))
+
+    @property
+    def dim(self) -> int:
+        """The number of coordinates P."""
+        return 1 + max(p for group in self.groups for p in group)
+
+    @property
+    def kernels(self) -> tuple[GroupKernel, ...]:
+        """The kernel of each part, length-scales and variance included."""
+        kernel = as_kernel(self.kernel)
+        return tuple(
+            GroupKernel(kernel=kernel, lengthscales=l, variance=float(v))
+            for l, v in zip(self._by_group(), self.variances, strict=True)
+        )
+
+    def condition(self, X: Any, y: Any) -> Posterior:
+        """Return the posterior given observations, in O(N³)."""
+        X, y = as_data(X, y, self.dim)
+        return Posterior.from_data(self, X, y)
+
+    def fit(self, X: Any, y: Any, *, how: str = "map", **settings: Any) -> "AdditiveGP":
+        """Return the model with fitted parameters; see ``info`` for what was done.
+
+        Args:
+            X: Observed points (N, P).
+            y: Observed values (N,).
+            how: ``"map"`` (L-BFGS-B on the posterior density, several starts) or
+                ``"adam"`` (the paper's: maximum likelihood, 1 000 steps of 1e-4).
+            settings: Fields of ``sumbo.gp.fit.MapFit`` or ``AdamFit``.
+        """
+        X, y = as_data(X, y, self.dim)
+        fitter = FIT.get(how)(**settings)
+        theta, info = fitter(self.evidence(X), y, self.hyperparameters())
+        return self.with_hyperparameters(theta, info=info)
+
+    def log_marginal_likelihood(self, X: Any, y: Any) -> float:
+        """Return log p(y | X) at the model's parameters; [rasmussen2006] Eq. (5.8)."""
+        return self.log_marginal_likelihood_and_gradient(X, y)[0]
+
+    def log_marginal_likelihood_and_gradient(
+        self, X: Any, y: Any
+    ) -> tuple[float, Float[ndarray, " k"]]:
+        """Return log p(y | X) and its gradient in the log-parameters.
+
+        The order is: log length-scales (as stored, groups one after the other), log
+        variances, log noise.
+
+        Raises:
+            ArgumentError: If the noise is zero and has no logarithm.
+        """
+        X, y = as_data(X, y, self.dim)
+        if self.noise == 0:
+            msg = "noise=0 has no logarithm. Pass a small noise, such as 1e-8."
+            raise ArgumentError(msg)
+        value = self.evidence(X).evaluate(self.hyperparameters(), y)
+        return value.log_likelihood, value.gradient
+
+    def evidence(self, X: Float[ndarray, "N P"]) -> Evidence:
+        """Return the likelihood of this structure on fixed inputs, for repeated use."""
+        return Evidence.of(X, as_kernel(self.kernel), self.groups, self._ties())
+
+    def hyperparameters(self) -> Hyperparameters:
+        """Return the parameters as one flat set, in the order of the gradient."""
+        flat = (
+            self.lengthscales
+            if isinstance(self.lengthscales, ndarray)
+            else np.concatenate(self.lengthscales)
+        )
+        return Hyperparameters(
+            lengthscales=flat,
+            variances=self.variances,
+            noise=self.noise,
+            mean=self.mean,
+        )
+
+    def with_hyperparameters(
+        self, theta: Hyperparameters, info: FitInfo | None = None
+    ) -> "AdditiveGP":
+        """Return the same structure with other parameters."""
+        lengthscales: Any = theta.lengthscales
+        if not isinstance(self.lengthscales, ndarray):
+            cuts = np.cumsum([len(group) for group in self.groups])[:-1]
+            lengthscales = tuple(np.split(theta.lengthscales, cuts))
+        return replace(
+            self,
+            lengthscales=lengthscales,
+            variances=theta.variances,
+            noise=theta.noise,
+            mean=theta.mean,
+            info=info,
+        )
+
+    def _by_group(self) -> list[Float[ndarray, "..."]]:
+        if isinstance(self.lengthscales, ndarray):
+            return [self.lengthscales[list(group)] for group in self.groups]
+        return list(self.lengthscales)
+
+    def _ties(self) -> tuple[Int[ndarray, "..."], ...]:
+        """Return, per group, which flat length-scale each of its coordinates uses."""
+        if isinstance(self.lengthscales, ndarray):
+            return tuple(np.array(group) for group in self.groups)
+        ends = np.cumsum([len(group) for group in self.groups])
+        return tuple(
+            np.arange(end - len(group), end)
+            for group, end in zip(self.groups, ends, strict=True)
+        )
+
+
+def _as_lengthscales(value: Any, groups: Groups) -> Any:
+    dim = 1 + max(p for group in groups for p in group)
+    if value is None:
+        if not is_partition(groups):
+            value = [np.full(len(g), 0.3 * np.sqrt(len(g))) for g in groups]
+        else:
+            value = np.empty(dim)
+            for group in groups:
+                value[list(group)] = 0.3 * np.sqrt(len(group))
+    if np.ndim(value) == 0:
+        value = np.full(dim, value)
+    if all(np.ndim(l) == 0 for l in value):
+        flat = _as_positive(value, "lengthscales")
+        if flat.shape != (dim,):
+            msg = (
+                f"lengthscales has {flat.size} values for {dim} coordinates. Pass one "
+                "per coordinate, or one array per group."
+            )
+            raise ArgumentError(msg)
+        return flat
+    out = tuple(_as_positive(l, f"lengthscales[{m}]", 1) for m, l in enumerate(value))
+    sizes = tuple(len(l) for l in out)
+    if sizes != tuple(len(group) for group in groups):
+        msg = (
+            f"lengthscales hold arrays of sizes {sizes}, groups have sizes "
+            f"{tuple(len(g) for g in groups)}. Pass one value per coordinate of each."
+        )
+        raise ArgumentError(msg)
+    return out
+
+
+def _as_variances(value: Any, M: int) -> Float[ndarray, " M"]:
+    if value is None:
+        value = 1.0 / M
+    if np.ndim(value) == 0:
+        value = np.full(M, value)
+    out = _as_positive(value, "variances")
+    if out.shape != (M,):
+        msg = f"variances has {out.size} values for {M} groups. Pass one per group."
+        raise ArgumentError(msg)
+    return out
+
+
+def _as_positive(value: Any, name: str, ndmin: int = 0) -> Float[ndarray, "..."]:
+    try:
+        out = np.array(value, dtype=np.float64, ndmin=ndmin)
+    except (TypeError, ValueError) as error:
+        msg = f"{name}={value!r} is not an array of numbers."
+        raise ArgumentError(msg) from error
+    if not (np.isfinite(out) & (out > 0)).all():
+        msg = f"{name}={value!r} must be positive and finite, every value of it."
+        raise ArgumentError(msg)
+    out.setflags(write=False)
+    return out
+
+
+def _as_number(value: Any, name: str, wanted: str, low: float | None) -> float:
+    try:
+        out = float(value)
+    except (TypeError, ValueError):
+        out = np.nan
+    if not np.isfinite(out) or (low is not None and out < low):
+        msg = f"{name}={value!r} is not {wanted}."
+        raise ArgumentError(msg)
+    return out

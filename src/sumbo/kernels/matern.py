@@ -1,0 +1,116 @@
+"""Matérn kernels of half-integer smoothness ν; [rasmussen2006] Sec. 4.2.1."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from sumbo.kernels.base import KERNELS
+from sumbo.typing import Float, ndarray
+
+
+class Matern:
+    """What the Matérn kernels share: the spectral density is a Student t."""
+
+    nu: ClassVar[float]
+
+    def spectral(
+        self, rng: np.random.Generator, n: int, d: int
+    ) -> Float[ndarray, "n d"]:
+        """Return draws of a d-variate t with 2ν degrees of freedom."""
+        chi2 = rng.chisquare(2 * self.nu, size=(n, 1))
+        return rng.standard_normal((n, d)) * np.sqrt(2 * self.nu / chi2)
+
+
+@KERNELS.register("matern12")
+class Matern12(Matern):
+    """k(s) = exp(−r), r = √s: continuous paths without a derivative."""
+
+    name: ClassVar[str] = "matern12"
+    nu: ClassVar[float] = 0.5
+    smoothness: ClassVar[int] = 0
+
+    def correlation(self, s: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
+        """Return exp(−r)."""
+        r = np.sqrt(s)
+        np.negative(r, out=r)
+        return np.exp(r, out=r)
+
+    def correlation_and_weight(
+        self, s: Float[ndarray, "*shape"]
+    ) -> tuple[Float[ndarray, "*shape"], Float[ndarray, "*shape"]]:
+        """Return k(s) and w(s) = exp(−r)/r, with w(0) = 0.
+
+        The kernel has a kink at r = 0; 0 is the middle of its subgradients, and the
+        limit of w r², which is what the gradient in log ℓ needs.
+        """
+        r = np.sqrt(s)
+        k = np.exp(-r)
+        w = np.divide(k, r, out=np.zeros_like(k), where=r > 0)
+        return k, w
+
+
+@KERNELS.register("matern32")
+class Matern32(Matern):
+    """k(s) = (1 + a) exp(−a), a = √(3s): paths with one derivative."""
+
+    name: ClassVar[str] = "matern32"
+    nu: ClassVar[float] = 1.5
+    smoothness: ClassVar[int] = 1
+
+    def correlation(self, s: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
+        """Return (1 + a) exp(−a)."""
+        a = np.sqrt(s * 3.0)
+        k = np.exp(-a)
+        a += 1.0
+        k *= a
+        return k
+
+    def correlation_and_weight(
+        self, s: Float[ndarray, "*shape"]
+    ) -> tuple[Float[ndarray, "*shape"], Float[ndarray, "*shape"]]:
+        """Return k(s) and w(s) = 3 exp(−a)."""
+        a = np.sqrt(s * 3.0)
+        w = np.exp(-a)
+        k = (a + 1.0) * w
+        w *= 3.0
+        return k, w
+
+
+@KERNELS.register("matern52")
+class Matern52(Matern):
+    """k(s) = (1 + a + a²/3) exp(−a), a = √(5s): paths with two derivatives."""
+
+    name: ClassVar[str] = "matern52"
+    nu: ClassVar[float] = 2.5
+    smoothness: ClassVar[int] = 2
+
+    def correlation(self, s: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
+        """Return (1 + a + a²/3) exp(−a)."""
+        a = s * 5.0
+        np.sqrt(a, out=a)
+        k = np.negative(a)
+        np.exp(k, out=k)
+        # Horner in place: three passes over arrays that are still in the cache.
+        poly = a * (1.0 / 3.0)
+        poly += 1.0
+        poly *= a
+        poly += 1.0
+        k *= poly
+        return k
+
+    def correlation_and_weight(
+        self, s: Float[ndarray, "*shape"]
+    ) -> tuple[Float[ndarray, "*shape"], Float[ndarray, "*shape"]]:
+        """Return k(s) and w(s) = (5/3)(1 + a) exp(−a)."""
+        a = s * 5.0
+        np.sqrt(a, out=a)
+        e = np.negative(a)
+        np.exp(e, out=e)
+        w = a + 1.0
+        k = a * a
+        k *= 1.0 / 3.0
+        k += w
+        k *= e
+        w *= e
+        w *= 5.0 / 3.0
+        return k, w

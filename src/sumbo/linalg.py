@@ -1,0 +1,137 @@
+"""Cholesky factors, in place, with a jitter ladder that reports what it added."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from scipy import linalg as scipy_linalg
+from threadpoolctl import ThreadpoolController
+
+from sumbo.errors import NotPositiveDefiniteError
+from sumbo.typing import Float, ndarray
+
+# SciPy makes these at import time, where no type checker sees them.
+lapack: Any = scipy_linalg.lapack
+blas: Any = scipy_linalg.blas
+
+A_ = TypeVar("A_")
+B_ = TypeVar("B_")
+
+# Relative to the mean of the diagonal. Rounding makes the smallest eigenvalue of a
+# smooth kernel's Gram matrix about −n·eps·λ_max; 1e-10 covers n = 1 000.
+LADDER = (0.0, 1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
+
+
+class Factor(NamedTuple):
+    """A lower Cholesky factor and the jitter that was added to the diagonal."""
+
+    L: Float[ndarray, "n n"]
+    jitter: float
+
+
+def cholesky(
+    A: Float[ndarray, "n n"], ladder: Sequence[float] = LADDER, what: str = "matrix"
+) -> Factor:
+    """Return the factor of the symmetric matrix whose lower triangle is ``A``'s.
+
+    Raises:
+        NotPositiveDefiniteError: If the last rung of the ladder is not enough.
+    """
+    diagonal = A.diagonal().copy()
+    scale = float(diagonal.mean()) if len(diagonal) else 1.0
+    for rung in ladder:
+        work = np.array(A, order="F")
+        jitter = rung * scale
+        np.fill_diagonal(work, diagonal + jitter)
+        L, info = lapack.dpotrf(work, lower=1, clean=1, overwrite_a=1)
+        if info == 0 and np.isfinite(L[-1, -1]):
+            return Factor(L, jitter)
+    msg = (
+        f"the {len(A)} × {len(A)} {what} is not positive definite, even with "
+        f"{ladder[-1]:g} of its mean diagonal added. Raise the noise, or remove "
+        "nearly equal points."
+    )
+    raise NotPositiveDefiniteError(msg)
+
+
+def factor_in_place(A: Float[ndarray, "n n"]) -> bool:
+    """Return whether the lower triangle of Fortran-ordered ``A`` became its factor.
+
+    The strict upper triangle is left as it was: multiply with ``times_lower``.
+    """
+    _, info = lapack.dpotrf(A, lower=1, clean=0, overwrite_a=1)
+    return info == 0
+
+
+def unpack_lower(packed: Float[ndarray, " T"], n: int) -> Float[ndarray, "n n"]:
+    """Return the matrix whose lower triangle is packed column by column."""
+    return lapack.dtpttr(n, packed, uplo="L")[0]
+
+
+def pack_lower(A: Float[ndarray, "n n"]) -> Float[ndarray, " T"]:
+    """Return the lower triangle of ``A``, column by column."""
+    return lapack.dtrttp(A, uplo="L")[0]
+
+
+def cho_solve(
+    L: Float[ndarray, "n n"], b: Float[ndarray, "n *k"]
+) -> Float[ndarray, "n *k"]:
+    """Return (L Lᵀ)⁻¹ b."""
+    x, _ = lapack.dpotrs(L, b, lower=1)
+    return x
+
+
+def solve_lower(
+    L: Float[ndarray, "n n"], b: Float[ndarray, "n *k"]
+) -> Float[ndarray, "n *k"]:
+    """Return L⁻¹ b."""
+    x, _ = lapack.dtrtrs(L, b, lower=1)
+    return x
+
+
+def solve_upper(
+    L: Float[ndarray, "n n"], b: Float[ndarray, "n *k"]
+) -> Float[ndarray, "n *k"]:
+    """Return L⁻ᵀ b."""
+    x, _ = lapack.dtrtrs(L, b, lower=1, trans=1)
+    return x
+
+
+def times_lower(
+    L: Float[ndarray, "n n"], B: Float[ndarray, "n k"]
+) -> Float[ndarray, "n k"]:
+    """Return L B, reading only the lower triangle of ``L``."""
+    return blas.dtrmm(1.0, L, B, lower=1)
+
+
+def inverse_lower(L: Float[ndarray, "n n"]) -> Float[ndarray, "n n"]:
+    """Return (L Lᵀ)⁻¹; only its lower triangle has a meaning."""
+    inverse, _ = lapack.dpotri(L, lower=1)
+    return inverse
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Limit BLAS to one thread: faster at our sizes, and the same bits everywhere."""
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+def parallel_map(f: Callable[[A_], B_], items: Sequence[A_], workers: int) -> list[B_]:
+    """Return ``[f(a) for a in items]``, in order, on up to ``workers`` threads.
+
+    LAPACK and NumPy release the interpreter lock, so groups factorize side by side.
+    """
+    if workers <= 1 or len(items) <= 1:
+        return [f(a) for a in items]
+    with ThreadPoolExecutor(max_workers=min(workers, len(items))) as pool:
+        futures: list[Any] = [pool.submit(f, a) for a in items]
+        return [future.result() for future in futures]

@@ -1,0 +1,87 @@
+"""Additive structures: groups of coordinates that cover the cube, overlaps allowed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sumbo.errors import ArgumentError
+from sumbo.typing import Groups
+
+
+def as_groups(groups: Any, dim: int | None = None) -> Groups:
+    """Return ``groups`` as checked tuples that cover ``dim`` coordinates.
+
+    Without ``dim`` the largest coordinate named decides. Order is kept: the m-th
+    candidate set belongs to the m-th group, its columns to the group's coordinates.
+
+    Raises:
+        ArgumentError: If a group is empty, names a coordinate twice or one that does
+            not exist, or if a coordinate is missing.
+    """
+    if isinstance(groups, (str, bytes)) or not isinstance(
+        groups, (Sequence, np.ndarray)
+    ):
+        msg = f"groups={groups!r} is not a sequence of groups, such as [(0,), (1, 2)]."
+        raise ArgumentError(msg)
+    if len(groups) == 0:
+        msg = "groups=() is empty. Name at least one group, such as [(0,)]."
+        raise ArgumentError(msg)
+    out = tuple(_as_group(group) for group in groups)
+    top = max(max(group) for group in out)
+    if dim is None:
+        dim = top + 1
+    if top >= dim:
+        msg = (
+            f"groups={_show(out)} name coordinate {top}, but there are only {dim} "
+            f"(0 to {dim - 1}). Remove it."
+        )
+        raise ArgumentError(msg)
+    missing = sorted(set(range(dim)) - {p for group in out for p in group})
+    if missing:
+        names = ", ".join(str(p) for p in missing)
+        remedy = ", ".join(f"({p},)" for p in missing[:3])
+        if len(missing) > 3:
+            remedy += ", …"
+        whole = "a group of its own" if len(missing) == 1 else "groups of their own"
+        msg = (
+            f"groups={_show(out)} do not cover {dim} coordinates: missing {names}. "
+            f"Add {remedy} as {whole}."
+        )
+        raise ArgumentError(msg)
+    return out
+
+
+def is_partition(groups: Groups) -> bool:
+    """Return whether no coordinate belongs to two groups."""
+    return sum(len(g) for g in groups) == len({p for g in groups for p in g})
+
+
+def _show(groups: Groups) -> str:
+    text = repr(groups)
+    return text if len(text) <= 200 else f"{text[:197]}..."
+
+
+def _as_group(group: Any) -> tuple[int, ...]:
+    if isinstance(group, (int, np.integer)) and not isinstance(group, bool):
+        msg = f"groups hold the bare number {group}. Write the group as ({group},)."
+        raise ArgumentError(msg)
+    try:
+        coordinates = list(group)
+    except TypeError:
+        coordinates = [None]
+    for p in coordinates:
+        if isinstance(p, (bool, np.bool_)) or not isinstance(p, (int, np.integer)):
+            msg = f"group {group!r} is not a tuple of coordinate numbers, as in (0, 2)."
+            raise ArgumentError(msg)
+    out = tuple(int(p) for p in coordinates)
+    if not out:
+        msg = "groups hold an empty group (). Remove it."
+        raise ArgumentError(msg)
+    if min(out) < 0:
+        msg = f"group {out} names the negative coordinate {min(out)}. Count from 0."
+        raise ArgumentError(msg)
+    if len(set(out)) != len(out):
+        msg = f"group {out} names a coordinate twice. Name each once."
+        raise ArgumentError(msg)
+    return out
