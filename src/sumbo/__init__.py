@@ -1,7 +1,21 @@
 """Bayesian optimization for (near) sums of low-dimensional parts."""
 
+from sumbo import methods, problems
 from sumbo.gp import AdditiveGP, Posterior
+from sumbo.optimizer import Optimizer, minimize
+from sumbo.space import Categorical, Integer, Real, Space
 
 __version__ = "0.1.0"
 
-__all__ = ["AdditiveGP", "Posterior"]
+__all__ = [
+    "AdditiveGP",
+    "Categorical",
+    "Integer",
+    "Optimizer",
+    "Posterior",
+    "Real",
+    "Space",
+    "methods",
+    "minimize",
+    "problems",
+]

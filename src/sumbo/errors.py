@@ -1,5 +1,7 @@
 """Every error sumbo raises on purpose: argument, value, remedy."""
 
+from typing import Any
+
 import numpy as np
 
 
@@ -36,7 +38,9 @@ class MissingExtraError(SumboError, ImportError):
 
 
 class EvaluationError(SumboError, RuntimeError):
-    """The objective failed at a point; what was told before is kept."""
+    """The objective failed at a point; ``result`` holds what was told before."""
+
+    result: Any = None
 
 
 class ProblemError(SumboError, RuntimeError):

@@ -18,7 +18,9 @@ def rng_at(seed: int, purpose: str, *steps: int) -> np.random.Generator:
     """Return the generator that belongs to (seed, purpose, steps)."""
     # Python's hash() changes from process to process; blake2 does not.
     tag = int.from_bytes(hashlib.blake2b(purpose.encode(), digest_size=8).digest())
-    return np.random.default_rng(np.random.SeedSequence([seed, tag, *steps]))
+    # SeedSequence drops trailing zeros: without the count, (…, 0) would equal (…).
+    address = [seed, tag, len(steps), *steps]
+    return np.random.default_rng(np.random.SeedSequence(address))
 
 
 def as_seed(seed: Seed) -> int:

@@ -32,18 +32,19 @@ class FitInfo:
 
 @dataclass(frozen=True, kw_only=True)
 class Priors:
-    """Log-normal priors, for inputs in units of the box and standardised outputs.
+    """Normal priors on log-parameters, for a box of unit sides, standardised outputs.
 
-    Length-scales of a d-dimensional group have log ℓ ~ N(√2 + ½ log d, 3), whose
-    mode grows as √d; [hvarfner2024]. Part variances centre on 1/M, so that a sum of
-    any number of parts has prior variance near that of the data.
+    Each is given by its mode and its standard deviation in natural logarithms. The
+    mode of a length-scale in a group of d coordinates grows as √d; [hvarfner2024].
+    That of a part's variance is 1/M, so that a sum of any number of parts has a
+    prior variance near that of the data.
     """
 
-    lengthscale_mean: float = math.sqrt(2.0)
-    lengthscale_sd: float = math.sqrt(3.0)
+    lengthscale: float = 0.4
+    lengthscale_sd: float = 0.7
     variance_sd: float = 1.5
-    noise_mean: float = math.log(1e-4)
-    noise_sd: float = 2.0
+    noise: float = 1e-3
+    noise_sd: float = 1.0
 
 
 class LogNormal(NamedTuple):
@@ -55,13 +56,9 @@ class LogNormal(NamedTuple):
     def log_density(
         self, theta: Float[ndarray, " p"]
     ) -> tuple[float, Float[ndarray, " p"]]:
-        """Return log p(θ) up to a constant, as a density in ℓ, v, τ², and gradient.
-
-        The density is in the parameters, not in their logarithms, hence the ``−θ``:
-        the mode is that of the log-normal, exp(mean − sd²).
-        """
+        """Return log p(θ) up to a constant, and its gradient."""
         z = (theta - self.mean) / self.sd
-        return float(-0.5 * z @ z - theta.sum()), -z / self.sd - 1.0
+        return float(-0.5 * z @ z), -z / self.sd
 
 
 @FIT.register("map")
@@ -91,7 +88,7 @@ class MapFit:
     ) -> tuple[Hyperparameters, FitInfo]:
         """Return fitted parameters and what was done."""
         center, scale = float(y.mean()), float(y.std())
-        if not scale > 1e-12 * max(1.0, abs(center)):
+        if not scale > 1e-12 * abs(center):  # constant up to rounding
             scale = 1.0
         z = (y - center) / scale
         spans = _spans_of_lengthscales(evidence, self.spans, len(start.lengthscales))
@@ -121,10 +118,9 @@ class MapFit:
         p = self.priors
         mean = np.concatenate(
             [
-                p.lengthscale_mean + 0.5 * np.log(sizes),
-                # log-normal with mode 1/M, as the others are stated by their mode too
-                np.full(M, p.variance_sd**2 - math.log(M)),
-                [p.noise_mean],
+                math.log(p.lengthscale) + 0.5 * np.log(sizes),
+                np.full(M, -math.log(M)),
+                [math.log(p.noise)],
             ]
         )
         sd = np.concatenate(
@@ -285,9 +281,8 @@ class AdamFit:
 
 
 def _draw_start(rng: np.random.Generator, prior: LogNormal) -> Float[ndarray, " p"]:
-    # Around the mode, with half the prior's width: the tails are no useful start.
-    mode = prior.mean - prior.sd**2
-    return mode + 0.5 * prior.sd * rng.standard_normal(len(mode))
+    # With half the prior's width: the tails are no useful start.
+    return prior.mean + 0.5 * prior.sd * rng.standard_normal(len(prior.mean))
 
 
 def _sizes_of_lengthscales(evidence: Evidence, k: int) -> Float[ndarray, " k"]:

@@ -31,25 +31,29 @@ class AdditiveGP:
         info: What the fit did, if the parameters come from one.
     """
 
-    groups: Groups
+    # Stored as the first type; __post_init__ accepts and checks what users pass.
+    groups: Groups | Any
     kernel: str = "matern52"
     lengthscales: Any = None
     variances: Any = None
-    noise: float = 1e-2
-    mean: float = 0.0
+    noise: float | Any = 1e-2
+    mean: float | Any = 0.0
     info: FitInfo | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         as_kernel(self.kernel)
-        shared = np.ndim(self.lengthscales) == 1 and np.size(self.lengthscales) > 0
-        shared = shared and all(np.ndim(l) == 0 for l in self.lengthscales)
-        dim = len(self.lengthscales) if shared else None
+        given = self.lengthscales
+        shared = _is_list(given) and len(given) > 0
+        shared = shared and all(np.ndim(l) == 0 for l in given)
+        dim = len(given) if shared else None
         groups = as_groups(self.groups, dim)
         put = object.__setattr__
         put(self, "groups", groups)
         put(self, "lengthscales", _as_lengthscales(self.lengthscales, groups))
         put(self, "variances", _as_variances(self.variances, len(groups)))
-        put(self, "noise", _as_number(self.noise, "noise", "a variance, 0 or more", 0))
+        put(
+            self, "noise", _as_number(self.noise, "noise", "a variance, 0 or more", 0.0)
+        )
         put(self, "mean", _as_number(self.mean, "mean", "a finite number", None))
 
     @property
@@ -159,6 +163,11 @@ class AdditiveGP:
         )
 
 
+def _is_list(value: Any) -> bool:
+    # NumPy has no dimension for a list of arrays of unequal sizes; it raises.
+    return isinstance(value, (list, tuple)) or np.ndim(value) > 0
+
+
 def _as_lengthscales(value: Any, groups: Groups) -> Any:
     dim = 1 + max(p for group in groups for p in group)
     if value is None:
@@ -168,7 +177,7 @@ def _as_lengthscales(value: Any, groups: Groups) -> Any:
             value = np.empty(dim)
             for group in groups:
                 value[list(group)] = 0.3 * np.sqrt(len(group))
-    if np.ndim(value) == 0:
+    if not _is_list(value):
         value = np.full(dim, value)
     if all(np.ndim(l) == 0 for l in value):
         flat = _as_positive(value, "lengthscales")

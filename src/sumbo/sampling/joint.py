@@ -11,24 +11,12 @@ The law is that of the recursion in [wycoff2025], bilateral covariances included
 no part waits for another, and overlapping groups need nothing special.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from sumbo.gp import SAMPLERS, Posterior
-from sumbo.kernels import GroupKernel
-from sumbo.linalg import cho_solve, parallel_map, times_lower
-from sumbo.sampling.factors import prior_factor
+from sumbo.linalg import cho_solve, parallel_map
+from sumbo.sampling.factors import PartFactor
 from sumbo.typing import Float, ndarray
-
-
-class Prior(NamedTuple):
-    """One part drawn from its prior at its candidates and at the data."""
-
-    f_Z: Float[ndarray, "B n"]
-    f_X: Float[ndarray, "N n"]
-    K_XZ: Float[ndarray, "N B"]
-    jitter: float
 
 
 @SAMPLERS.register("joint")
@@ -44,42 +32,33 @@ def sample_joint(
     Memory is M·N·B plus one (N + B)² factor per worker: a group's factor is dropped
     once its prior draw and its cross covariance are kept.
     """
-    N = post.N
-    noises = [rng.standard_normal((len(Zm) + N, n)) for Zm in Z]
+    noises = [rng.standard_normal((len(Zm) + post.N, n)) for Zm in Z]
     jobs = list(zip(post.groups(), Z, noises, strict=True))
 
-    def draw(job: tuple) -> Prior:
+    def draw(job: tuple) -> tuple:
         (kernel, Xm), Zm, xi = job
-        return draw_prior(kernel, Xm, Zm, xi)
+        factor = PartFactor.of(kernel, Zm, Xm)
+        return *factor.draw(xi), factor.K_ZX, factor.jitter
 
     priors = parallel_map(draw, jobs, workers)
-    misfit = (post.y - post.gp.mean)[:, None] - sum(p.f_X for p in priors)
-    misfit -= simulated_noise(rng, post, n, sum(p.jitter for p in priors))
-    v = cho_solve(post.L, misfit)
-    return [np.ascontiguousarray((p.f_Z + p.K_XZ.T @ v).T) for p in priors]
+    v = update(rng, post, [f_X for _, f_X, _, _ in priors], [p[-1] for p in priors])
+    return [np.ascontiguousarray((f_Z + K_ZX @ v).T) for f_Z, _, K_ZX, _ in priors]
 
 
-def draw_prior(
-    kernel: GroupKernel,
-    Xm: Float[ndarray, "N d"],
-    Zm: Float[ndarray, "B d"],
-    xi: Float[ndarray, "A n"],
-) -> Prior:
-    """Return L ξ for the prior of one part at ``[Z_m, X_m]``."""
-    B = len(Zm)
-    factor = prior_factor(kernel, np.vstack([Zm, Xm]))
-    f = times_lower(factor.L, xi)
-    # Recomputing the cross block is cheaper than copying it before factorizing.
-    return Prior(f[:B], f[B:], kernel(Xm, Zm), factor.jitter)
-
-
-def simulated_noise(
-    rng: np.random.Generator, post: Posterior, n: int, spent: float
+def update(
+    rng: np.random.Generator,
+    post: Posterior,
+    f_X: list[Float[ndarray, "N n"]],
+    jitters: list[float],
 ) -> Float[ndarray, "N n"]:
-    """Return noise such that prior draws plus noise have the covariance ΣK + τ²I.
+    """Return (ΣK + τ²I)⁻¹ (y − c − Σ f_j(X) − ε) for prior draws at the data.
 
     The jitter that the prior factors needed is already noise at the data: it is
-    taken out of the variance here, so that it does not widen the draws.
+    taken out of the variance of ε, so that it does not widen the draws.
     """
-    variance = max(post.gp.noise + post.jitter - spent, 0.0)
-    return np.sqrt(variance) * rng.standard_normal((post.N, n))
+    variance = max(post.gp.noise + post.jitter - sum(jitters), 0.0)
+    noise = rng.standard_normal(f_X[0].shape)
+    misfit = (post.y - post.gp.mean)[:, None] - np.sqrt(variance) * noise
+    for f in f_X:
+        misfit -= f
+    return cho_solve(post.L, misfit)

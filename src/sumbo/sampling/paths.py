@@ -12,9 +12,9 @@ import numpy as np
 from sumbo.gp import PATHS, Posterior
 from sumbo.gp.arrays import as_matrix
 from sumbo.kernels import GroupKernel
-from sumbo.linalg import cho_solve, one_blas_thread
+from sumbo.linalg import one_blas_thread
 from sumbo.sampling.features import Features, features_of
-from sumbo.sampling.joint import simulated_noise
+from sumbo.sampling.joint import update
 from sumbo.typing import Float, Groups, ndarray
 
 
@@ -83,11 +83,12 @@ def sample_path(
         for kernel, Xm in groups
     ]
     ws = [rng.standard_normal(2 * len(phi.weights)) for phi in maps]
-    misfit = post.y - post.gp.mean - simulated_noise(rng, post, 1, 0.0)[:, 0]
     with one_blas_thread():
-        for (_, Xm), phi, w in zip(groups, maps, ws, strict=True):
-            misfit = misfit - phi(Xm) @ w
-        v = cho_solve(post.L, misfit)
+        f_X = [
+            (phi(Xm) @ w)[:, None]
+            for (_, Xm), phi, w in zip(groups, maps, ws, strict=True)
+        ]
+        v = update(rng, post, f_X, [])[:, 0]
     parts = tuple(
         PathPart(kernel=kernel, X=Xm, features=phi, w=w, v=v)
         for (kernel, Xm), phi, w in zip(groups, maps, ws, strict=True)

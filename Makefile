@@ -1,0 +1,67 @@
+# Two commands set everything up on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
+EXTRAS := plots,games,cosmology,study,cluster,optuna,sklearn
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: help demo test lint bench statistical docs pin clean
+
+help:  ## what there is to make
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+demo: $(VENV)/.demo  ## a small study end to end: table, figures, report
+	$(BIN)/sumbo demo --out demo
+
+test: $(VENV)/.test  ## the quick suite, with layers and coverage
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -n 2 -m "not slow and not statistical" --cov --cov-report=term
+
+statistical: $(VENV)/.test  ## slow and statistical tests, false-alarm rates stated in each
+	$(BIN)/python -m pytest -n 2 -m "slow or statistical"
+
+lint: $(VENV)/.lint  ## style, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/basedpyright
+
+bench: $(VENV)/.test  ## ratios measured in one run, one BLAS thread
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.docs  ## the documentation site, strictly
+	$(BIN)/mkdocs build --strict
+
+# Each stamp installs what its targets need, again when the pins or pyproject change.
+$(VENV)/.venv: 
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.demo: $(VENV)/.venv pyproject.toml constraints.txt
+	$(PIP) -c constraints.txt -e ".[plots,study]"
+	touch $@
+
+$(VENV)/.test: $(VENV)/.venv pyproject.toml constraints.txt
+	$(PIP) --upgrade "pip>=25.1"
+	$(PIP) -c constraints.txt -e ".[$(EXTRAS)]" --group test
+	touch $@
+
+$(VENV)/.lint: $(VENV)/.test
+	$(PIP) -c constraints.txt --group lint
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.test
+	$(PIP) -c constraints.txt --group docs
+	touch $@
+
+pin:  ## write constraints.txt anew from a fresh environment
+	rm -rf .venv-pin && $(PYTHON) -m venv .venv-pin
+	.venv-pin/bin/pip install --quiet --upgrade "pip>=25.1"
+	.venv-pin/bin/pip install --quiet ".[$(EXTRAS)]" --group test --group lint --group docs
+	echo '# Versions that the checks run with: pip install -c constraints.txt. Made by `make pin`.' > constraints.txt
+	.venv-pin/bin/pip freeze --exclude sumbo >> constraints.txt
+	rm -rf .venv-pin
+
+clean:  ## remove the environment and everything generated
+	rm -rf $(VENV) demo site dist .pytest_cache .ruff_cache .hypothesis .coverage*

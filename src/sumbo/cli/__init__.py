@@ -1,0 +1,5 @@
+"""The command line, one file per sub-command."""
+
+from sumbo.cli.app import app
+
+__all__ = ["app"]

@@ -1,0 +1,87 @@
+"""``sumbo methods`` and ``sumbo problems``: what there is, and what it needs."""
+
+import dataclasses
+import inspect
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from sumbo import problems as all_problems
+from sumbo.methods import METHODS
+from sumbo.problems.base import available, info
+
+
+def methods(
+    name: Annotated[
+        str | None, typer.Argument(help="Show this method's settings.")
+    ] = None,
+) -> None:
+    """List the methods, or the settings of one."""
+    console = Console()
+    if name is None:
+        table = Table("method", "label", "what it returns", "cite")
+        for key in METHODS.names():
+            cls = METHODS.get(key)
+            table.add_row(key, cls.label, _summary(cls), cls.cite)
+        console.print(table)
+        return
+    cls = METHODS.get(name)
+    console.print(inspect.getdoc(cls) or "", highlight=False, markup=False)
+    paper = cls.presets.get("paper", {})
+    table = Table("setting", "default", "preset paper", title=f"settings of {name}")
+    for field in dataclasses.fields(cls):  # pyright: ignore[reportArgumentType]
+        preset = repr(paper[field.name]) if field.name in paper else ""
+        table.add_row(field.name, repr(field.default), preset)
+    console.print(table)
+
+
+def problems(
+    name: Annotated[str | None, typer.Argument(help="Describe this problem.")] = None,
+    plot: Annotated[bool, typer.Option("--plot", help="Draw it (see --out).")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="File of the picture; default NAME.png.")
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(help="Instance of a synthetic problem to draw.")
+    ] = 0,
+) -> None:
+    """List the test problems, or describe and draw one."""
+    console = Console()
+    if name is None:
+        table = Table("problem", "dim", "cost", "needs", "installed", "what it is")
+        for key in all_problems.names():
+            row = info(key)
+            ready = "yes" if available(key)[0] else "no"
+            table.add_row(
+                key, str(row.dim), row.cost, row.needs or "–", ready, row.description
+            )
+        console.print(table)
+        return
+    row = info(name)
+    ready, reason = available(name)
+    table = Table(title=name, show_header=False)
+    for field in dataclasses.fields(row):
+        table.add_row(field.name, str(getattr(row, field.name)))
+    table.add_row("installed", "yes" if ready else f"no: {reason}")
+    console.print(table)
+    if plot:
+        path = out or Path(f"{name}.png")
+        _draw(name, seed, path)
+        console.print(f"wrote {path}")
+
+
+def _draw(name: str, seed: int, path: Path) -> None:
+    from sumbo import plots
+
+    synthetic = name.rstrip("0123456789") in ("ackley", "levy", "rastrigin")
+    settings: dict[str, Any] = {"seed": seed} if synthetic else {}
+    ax = plots.problem(all_problems.get(name, **settings))
+    ax.figure.savefig(path, dpi=150, bbox_inches="tight")
+
+
+def _summary(cls: type) -> str:
+    first = (inspect.getdoc(cls) or "").splitlines()[0]
+    return first.removeprefix("Return").partition("; [")[0].strip(" ,.")

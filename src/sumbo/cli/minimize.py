@@ -1,0 +1,196 @@
+"""``sumbo minimize``: a black box in any language, with progress and resume."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+
+import sumbo
+from sumbo.cli.objective import Command, load_function
+from sumbo.cli.parameters import groups_of, settings_of, space_of
+from sumbo.errors import ArgumentError
+from sumbo.space import Space
+
+Many = Annotated[list[str], typer.Option()]
+
+
+def minimize(
+    function: Annotated[
+        str | None,
+        typer.Argument(help="The objective, as package.module:function."),
+    ] = None,
+    command: Annotated[
+        str | None,
+        typer.Option(
+            help="A program as the objective, with {name} for each parameter. The "
+            "last line that it prints is the value; run without a shell."
+        ),
+    ] = None,
+    bounds: Annotated[
+        list[str] | None,
+        typer.Option(help="LO:HI of a parameter, or LO:HI*TIMES. Repeatable."),
+    ] = None,
+    real: Annotated[
+        list[str] | None, typer.Option(help="NAME:LO:HI[:log]. Repeatable.")
+    ] = None,
+    integer: Annotated[
+        list[str] | None, typer.Option(help="NAME:LO:HI[:log]. Repeatable.")
+    ] = None,
+    choice: Annotated[
+        list[str] | None, typer.Option(help="NAME:A,B,C. Repeatable.")
+    ] = None,
+    budget: Annotated[int, typer.Option(help="Evaluations in all.")] = 120,
+    method: Annotated[str, typer.Option(help="See `sumbo methods`.")] = "ts",
+    batch: Annotated[int, typer.Option(help="Points asked at once.")] = 1,
+    groups: Annotated[
+        str | None,
+        typer.Option(help="singletons, one, random, or groups such as 'a,b;c'."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Makes the run repeatable.")] = None,
+    n_init: Annotated[int, typer.Option(help="Evaluations before the model.")] = 20,
+    workers: Annotated[int, typer.Option(help="Evaluations at a time.")] = 1,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds that --command may take.")
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="Saved after every evaluation, continued if it exists."),
+    ] = None,
+    on_error: Annotated[
+        str, typer.Option(help="After a failed evaluation: skip it, or raise.")
+    ] = "skip",
+    preset: Annotated[
+        str | None, typer.Option(help="'paper': settings as in the paper.")
+    ] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="KEY=VALUE of the method. Repeatable."),
+    ] = None,
+    json_file: Annotated[
+        Path | None,
+        typer.Option("--json", help="Write the result here; - for standard output."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option(help="No progress, no table.")] = False,
+) -> None:
+    """Minimise a Python function or a program.
+
+    \b
+    sumbo minimize mypackage.model:loss --bounds 0:1*5 --budget 60
+    sumbo minimize --command './simulate --a {a} --b {b}' \\
+        --real a:0:1 --real b:1e-4:1:log --workers 4 --checkpoint run.npz
+    """  # noqa: D301 (\b keeps the lines of the example apart)
+    space = space_of(bounds or [], real or [], integer or [], choice or [])
+    objective = _objective(function, command, space, timeout)
+    console = Console(stderr=True, quiet=quiet)
+    options: dict[str, Any] = {
+        "budget": budget,
+        "method": method,
+        "batch": batch,
+        "groups": groups_of(groups),
+        "seed": seed,
+        "n_init": n_init,
+        "workers": workers,
+        "checkpoint": checkpoint,
+        "on_error": on_error,
+        "preset": preset,
+        **settings_of(setting or []),
+    }
+    result = _run(objective, space, options, console)
+    if json_file is not None:
+        _write_json(result, json_file)
+    if not quiet:
+        # Standard output is for the JSON when that was asked for.
+        Console(stderr=str(json_file) == "-").print(_table(result))
+    if result.status == 130:
+        raise typer.Exit(130)
+    if not result.success:
+        raise typer.Exit(1)
+
+
+def _objective(
+    function: str | None, command: str | None, space: Space, timeout: float | None
+) -> Any:
+    if (function is None) == (command is None):
+        msg = "pass either package.module:function or --command, not both or neither."
+        raise ArgumentError(msg)
+    if command is not None:
+        return Command.of(command, space, timeout)
+    if timeout is not None:
+        msg = "--timeout works with --command only: a function cannot be stopped."
+        raise ArgumentError(msg)
+    return load_function(str(function))
+
+
+def _run(objective: Any, space: Space, options: dict[str, Any], console: Any) -> Any:
+    columns = (
+        TextColumn("[bold]{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("best {task.fields[best]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task(options["method"], total=options["budget"], best="–")
+
+        def evaluate(x: Any) -> float:
+            try:
+                return objective(x)
+            except Exception as error:
+                where = ", ".join(f"{k}={v}" for k, v in space.as_dict(x).items())
+                console.print(f"[red]failed[/] at {where}: {error}", highlight=False)
+                raise
+
+        def show(result: Any) -> None:
+            best = "–" if result.x is None else f"{result.fun:.6g}"
+            progress.update(task, completed=result.nfev, best=best)
+
+        return sumbo.minimize(evaluate, space, callback=show, **options)
+
+
+def _table(result: Any) -> Table:
+    failed = f", {len(result.failed)} failed" if len(result.failed) else ""
+    title = f"best value {result.fun:.10g}"
+    caption = f"{result.nfev} evaluations{failed}; {result.message}; seed {result.seed}"
+    table = Table(title=title, caption=caption)
+    table.add_column("parameter")
+    table.add_column("value", justify="right")
+    if result.x is not None:
+        for name, value in result.space.as_dict(result.x).items():
+            shown = f"{value:.10g}" if isinstance(value, float) else str(value)
+            table.add_row(name, shown)
+    return table
+
+
+def _write_json(result: Any, path: Path) -> None:
+    space: Space = result.space
+    value = {
+        "x": None if result.x is None else space.as_dict(result.x),
+        "fun": None if result.x is None else result.fun,
+        "nfev": result.nfev,
+        "success": bool(result.success),
+        "message": result.message,
+        "method": result.method,
+        "seed": result.seed,
+        "evaluations": [
+            {"x": space.as_dict(x), "y": float(y) if np.isfinite(y) else None}
+            for x, y in zip(result.x_iters, result.func_vals, strict=True)
+        ],
+    }
+    text = json.dumps(value, indent=1)
+    if str(path) == "-":
+        typer.echo(text)
+    else:
+        path.write_text(text + "\n", encoding="utf-8")

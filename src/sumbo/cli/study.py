@@ -1,0 +1,155 @@
+"""``sumbo study``: run, watch, report and export an experiment."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from sumbo import study
+from sumbo.study import tables
+
+app = typer.Typer(
+    help="Run, watch, report and export a study.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Folder = Annotated[Path, typer.Argument(help="The study's folder.")]
+
+
+@app.command()
+def run(
+    design: Annotated[
+        Path, typer.Argument(help="A design, such as studies/paper.toml.")
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the records.")],
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Processes; default all cores.")
+    ] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler to run on.")
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds that one cell may take.")
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Try failed cells again.")
+    ] = False,
+    problems: Annotated[
+        str | None, typer.Option(help="Only these, as in ackley2,levy5.")
+    ] = None,
+    methods: Annotated[str | None, typer.Option(help="Only these.")] = None,
+    batch: Annotated[str | None, typer.Option(help="Only these sizes.")] = None,
+    replicates: Annotated[
+        str | None, typer.Option(help="Only these, as in 0:10 or 3,5.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option(help="No progress bar.")] = False,
+) -> None:
+    """Run the cells of a design that are not done yet; safe to interrupt."""
+    chosen = study.select(
+        study.load_design(design),
+        problems=_words(problems),
+        methods=_words(methods),
+        batch=None if batch is None else tuple(int(b) for b in batch.split(",")),
+        replicates=replicates,
+    )
+    summary = study.run(
+        chosen,
+        out,
+        jobs=jobs,
+        scheduler=scheduler,
+        timeout=timeout,
+        retry_failed=retry_failed,
+        progress=not quiet,
+    )
+    console = Console()
+    for problem, reason in summary.skipped:
+        console.print(f"[yellow]skipped[/] {problem}: {reason}", highlight=False)
+    console.print(
+        f"{summary.done} cells done, {summary.failed} failed, {summary.before} done "
+        f"before, of {summary.cells}; {summary.seconds:.0f} s. Next: "
+        f"sumbo study report {out}",
+        highlight=False,
+    )
+    if summary.failed:
+        raise typer.Exit(1)
+
+
+@app.command()
+def status(folder: Folder) -> None:
+    """Show how far a study is, and what failed."""
+    now = study.status(folder)
+    console = Console()
+    console.print(
+        f"{now.name}: {now.done} of {now.cells} cells done, {len(now.failures)} "
+        f"failed, {now.left} left",
+        highlight=False,
+    )
+    for failure in now.failures:
+        console.print(
+            f"[red]failed[/] {failure.cell.name}: {failure.reason}", highlight=False
+        )
+
+
+@app.command()
+def report(folder: Folder) -> None:
+    """Draw the figures and write the report, a single HTML page."""
+    show(folder, Console())
+
+
+@app.command()
+def export(
+    folder: Folder,
+    out: Annotated[Path, typer.Option(help="A .parquet file, one row per evaluation.")],
+) -> None:
+    """Write all evaluations into one table."""
+    Console().print(f"wrote {study.export(folder, out)}", highlight=False)
+
+
+def show(folder: Path, console: Console) -> Path:
+    """Return the path of the report after writing it and printing its main table."""
+    path = study.report(folder, extra_figures=_illustrations())
+    results = study.load(folder)
+    for batch in results.batches:
+        header, rows, _ = tables.medians(results, batch)
+        table = Table(*header, title=f"median best value, batch {batch}")
+        for row in rows:
+            table.add_row(*[str(cell) for cell in row])
+        console.print(table)
+    console.print(study.verdict(results).headline, highlight=False)
+    console.print(f"report: {path}", highlight=False)
+    return path
+
+
+def _illustrations() -> list[tuple[str, str, Callable[[Path], Any]]]:
+    """Return the two pictures of the model that the report shows."""
+    from sumbo.plots import illustrations
+
+    def drawn_by(draw: Callable[[], Any]) -> Callable[[Path], Any]:
+        def save(path: Path) -> None:
+            axes = draw()
+            axes.flat[0].figure.savefig(path, dpi=150, bbox_inches="tight")
+
+        return save
+
+    return [
+        (
+            "Exact against additive",
+            "A two-dimensional additive Ackley function: truth and posterior mean; "
+            "variance with and without bilateral terms; one draw of each kind.",
+            drawn_by(illustrations.bilateral),
+        ),
+        (
+            "Bilateral uncertainty",
+            "Two parts at one point each: strongly correlated given the data, "
+            "independent given the residual.",
+            drawn_by(illustrations.conditional_independence),
+        ),
+    ]
+
+
+def _words(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(word.strip() for word in text.split(","))

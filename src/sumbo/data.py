@@ -1,0 +1,200 @@
+"""Observations as models see them: the one place where y changes its units.
+
+A `Transform` maps the user's y to model units z, strictly increasing on the whole
+line. `Data` holds unit-cube points and z, immutable and in the order told.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+
+from sumbo.errors import ArgumentError
+from sumbo.typing import Bool, Domain, Float, ndarray
+
+Kind = Literal["standardise", "log", "none"]
+
+# ``auto`` warps if the worst value lies this many times further above the best one
+# than a typical value of the initial design does. In 4 000 simulated designs each of
+# 20 or 120 points, the ratio never exceeded 8 for Gaussian values and 39 for
+# exponential ones and for sums of 1 to 10 Ackley, Levy or Rastrigin functions; with
+# values log-uniform over eight decades it exceeded 50 in 98.6 % of designs of 20.
+DECADES = 50.0
+
+# Only the first values told are typical: later ones gather near the optimum, and
+# against those every run that converges would seem to span decades.
+DESIGN = 20
+
+# With fewer values than this, the median is too close to the minimum by chance.
+FEWEST = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transform:
+    """The map z = (w((y / 2^exponent - anchor) / width) - mean) / sd.
+
+    ``log`` has w(v) = log(1 + v) for v ≥ 0 and w(v) = v below, where values better
+    than the best one seen lie; both pieces have slope 1 at 0. Otherwise w(v) = v.
+    The power of two keeps sums of squares of values such as 1e300 or 1e-300 finite,
+    and does not round.
+    """
+
+    kind: Kind = "none"
+    exponent: int = 0
+    anchor: float = 0.0
+    width: float = 1.0
+    mean: float = 0.0
+    sd: float = 1.0
+
+    def forward(self, y: Float[ndarray, "..."]) -> Float[ndarray, "..."]:
+        """Return the values in model units."""
+        v = (np.ldexp(y, -self.exponent) - self.anchor) / self.width
+        return np.asarray((self._warp(v) - self.mean) / self.sd)
+
+    def inverse(self, z: Float[ndarray, "..."]) -> Float[ndarray, "..."]:
+        """Return the values in the user's units; inf where they exceed the floats."""
+        with np.errstate(over="ignore"):
+            v = np.asarray(self.mean + self.sd * z)
+            if self.kind == "log":
+                v = np.where(v < 0, v, np.expm1(np.maximum(v, 0.0)))
+            return np.asarray(np.ldexp(self.anchor + self.width * v, self.exponent))
+
+    def describe(self) -> str:
+        """Return a sentence on what was done to y."""
+        if self.kind == "none":
+            return "y is used as it is."
+        best = float(np.ldexp(self.anchor, self.exponent))
+        if self.kind == "log":
+            scale = float(np.ldexp(self.width, self.exponent))
+            warp = f"log(1 + (y - {best:.4g}) / {scale:.4g})"
+            return f"y spans decades: {warp} is standardised, linear below {best:.4g}."
+        mean = float(np.ldexp(self.anchor + self.mean, self.exponent))
+        sd = float(np.ldexp(self.sd, self.exponent))
+        return f"y is standardised: (y - {mean:.4g}) / {sd:.4g}."
+
+    def _warp(self, v: Float[ndarray, "..."]) -> Float[ndarray, "..."]:
+        if self.kind != "log":
+            return v
+        return np.where(v < 0, v, np.log1p(np.maximum(v, 0.0)))
+
+
+def choose_transform(y: Float[ndarray, " N"], kind: str = "auto") -> Transform:
+    """Return the transform of that kind which gives ``y`` mean 0 and sd 1.
+
+    ``y`` is in the order told. "auto" takes "log" if the values span decades, else
+    "standardise"; "none" leaves y alone. Values that are all equal become 0.
+
+    Raises:
+        ArgumentError: If the kind is unknown, or a value is not finite.
+    """
+    known = ("auto", *get_args(Kind))
+    if kind not in known:
+        raise ArgumentError(f"kind={kind!r} is unknown. Use one of {', '.join(known)}.")
+    if not np.isfinite(y).all():
+        bad = y[~np.isfinite(y)][0]
+        raise ArgumentError(f"y holds {bad}. Mark that row as failed.")
+    if kind == "none":
+        return Transform()
+    if len(y) == 0:
+        return Transform(kind="log" if kind == "log" else "standardise")
+    exponent = int(np.frexp(np.abs(y).max())[1])
+    v = np.ldexp(y, -exponent)
+    raw = Transform(kind="standardise", exponent=exponent, anchor=float(v.min()))
+    if kind == "log" or (kind == "auto" and spans_decades(v - v.min())):
+        raw = replace(raw, kind="log", width=_resolution(v - v.min()))
+    w = raw.forward(y)
+    # Equal values have no scale of their own; their magnitude, 2^exponent, serves.
+    sd = float(w.std()) if np.ptp(w) > 0 else 1.0
+    return replace(raw, mean=float(w.mean()), sd=sd)
+
+
+def spans_decades(distances: Float[ndarray, " N"]) -> bool:
+    """Return whether the worst value dwarfs those that are typical of the design.
+
+    Takes the distances from the best value, in the order told.
+    """
+    positive = distances[distances > 0]
+    if len(positive) < FEWEST:
+        return False
+    return bool(positive.max() > DECADES * np.median(positive[:DESIGN]))
+
+
+def _resolution(distances: Float[ndarray, " N"]) -> float:
+    # The lower quartile of the distances from the best value: the part of the curve
+    # that is nearly straight holds a quarter of the data, however far a run got.
+    positive = distances[distances > 0]
+    if len(positive) == 0:
+        return 1.0
+    floor = np.finfo(float).eps * positive.max()
+    return float(max(np.quantile(positive, 0.25), floor))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Data:
+    """What a method may know: points, values in model units, and what is pending."""
+
+    U: Float[ndarray, "N P"]  # points told, in the unit cube, in the order told
+    y: Float[ndarray, " N"]  # model units; pessimistic where the evaluation failed
+    failed: Bool[ndarray, " N"]
+    pending: Float[ndarray, "K P"]  # asked, not yet told
+    domain: Domain
+    step: int  # how many points were asked so far
+    transform: Transform
+
+    def __post_init__(self) -> None:
+        for name in ("U", "y", "failed", "pending"):
+            array = np.array(getattr(self, name))
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    @property
+    def best(self) -> int | None:
+        """The row of the best value, the first of equals; None if all failed."""
+        if self.failed.all():
+            return None
+        return int(np.argmin(np.where(self.failed, np.inf, self.y)))
+
+    def with_pending(self, U: Float[ndarray, "n P"]) -> "Data":
+        """Return the data with ``U`` added to the pending points."""
+        return replace(self, pending=np.concatenate([self.pending, U]))
+
+    def appended(self, U: Float[ndarray, "n P"], y: Float[ndarray, " n"]) -> "Data":
+        """Return the data with rows added at the end, ``y`` in model units."""
+        return replace(
+            self,
+            U=np.concatenate([self.U, U]),
+            y=np.concatenate([self.y, y]),
+            failed=np.concatenate([self.failed, np.zeros(len(y), dtype=bool)]),
+        )
+
+
+def prepare(
+    *,
+    U: Float[ndarray, "N P"],
+    y: Float[ndarray, " N"],
+    failed: Bool[ndarray, " N"],
+    pending: Float[ndarray, "K P"],
+    domain: Domain,
+    step: int,
+    kind: str = "auto",
+) -> Data:
+    """Return the data in model units, from values in the user's units.
+
+    The transform is that of the successful values. Failed rows, whose ``y`` is
+    ignored, get the worst of them, so that a model avoids the place; 0 if there is
+    none.
+    """
+    transform = choose_transform(y[~failed], kind)
+    z = np.zeros(len(y))
+    if not failed.all():
+        z[~failed] = transform.forward(y[~failed])
+        z[failed] = z[~failed].max()
+    return Data(
+        U=U,
+        y=z,
+        failed=failed,
+        pending=pending,
+        domain=domain,
+        step=step,
+        transform=transform,
+    )

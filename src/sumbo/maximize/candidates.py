@@ -1,0 +1,75 @@
+"""Candidate points of each component, inside the cube and representable."""
+
+import numpy as np
+
+from sumbo.data import Data
+from sumbo.maximize.components import Component
+from sumbo.typing import Float, ndarray
+
+# Share of the candidates that lie around the best observations, and how many of
+# those are used; the rest covers the cube.
+LOCAL_SHARE = 0.4
+BEST = 3
+
+
+def draw_candidates(
+    rng: np.random.Generator,
+    data: Data,
+    parts: list[Component],
+    count: int,
+    how: str = "spread",
+) -> list[Float[ndarray, "..."]]:
+    """Return ``count`` candidates per component, in the component's coordinates.
+
+    ``how="uniform"`` draws them independently, as [wycoff2025]; ``"spread"`` takes
+    scrambled Sobol points, and for components of several coordinates some around
+    the best observations, whose coordinates are candidates too.
+    """
+    out = []
+    for part in parts:
+        d = len(part.coordinates)
+        if how == "uniform":
+            U = rng.random((count, d))
+        elif d == 1:
+            # One coordinate needs no quasi-random luck: a jittered grid with ends.
+            U = (np.arange(count) + rng.random(count))[:, None] / count
+            U[0], U[-1] = 0.0, 1.0
+        else:
+            U = _spread(rng, data, part, count)
+        out.append(_snap(data, part, U))
+    return out
+
+
+def _spread(
+    rng: np.random.Generator, data: Data, part: Component, count: int
+) -> Float[ndarray, "count d"]:
+    from scipy.stats import qmc  # a second of import time that few calls need
+
+    d = len(part.coordinates)
+    local = int(LOCAL_SHARE * count) if len(data.y) else 0
+    sobol = qmc.Sobol(d, rng=rng).random(_power_of_two(count - local))
+    U = sobol[: count - local]
+    if not local:
+        return U
+    best = data.U[np.argsort(data.y, kind="stable")[:BEST]][:, part.coordinates]
+    centers = best[rng.integers(len(best), size=local)]
+    # Steps of all sizes, some coordinates kept: a coarse to fine pattern search.
+    scale = 10.0 ** rng.uniform(-3.0, -0.5, size=(local, 1))
+    moved = rng.random((local, d)) < max(0.5, 1.0 / d)
+    moved[np.arange(local), rng.integers(d, size=local)] = True
+    steps = scale * rng.standard_normal((local, d)) * moved
+    around = np.clip(centers + steps, 0.0, 1.0)
+    around[: len(best)] = best
+    return np.vstack([U, around])
+
+
+def _snap(
+    data: Data, part: Component, U: Float[ndarray, "B d"]
+) -> Float[ndarray, "B d"]:
+    full = np.full((len(U), data.domain.dim), 0.5)
+    full[:, part.coordinates] = U
+    return np.ascontiguousarray(data.domain.snap(full)[:, part.coordinates])
+
+
+def _power_of_two(n: int) -> int:
+    return 1 << max(0, (n - 1).bit_length())

@@ -1,0 +1,257 @@
+"""What a method is, and the model that ts, ats and alcb2 share."""
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+
+from sumbo.data import Data
+from sumbo.decompositions import resolve
+from sumbo.decompositions.base import expand
+from sumbo.errors import ArgumentError
+from sumbo.gp import AdditiveGP, Posterior
+from sumbo.kernels import as_kernel
+from sumbo.maximize import (
+    Parts,
+    by_group,
+    components,
+    draw_candidates,
+    minimise_sum,
+)
+from sumbo.registry import Registry, nearest
+from sumbo.sampling.expansion import Expansion
+from sumbo.sampling.factors import PartFactor
+from sumbo.sampling.growth import grown_factors
+from sumbo.typing import Bool, Float, Groups, State, ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Info:
+    """What one ask did; the optimizer adds the time of the whole ask."""
+
+    fit_cpu_s: float = 0.0
+    ask_cpu_s: float = 0.0
+    refitted: bool = False
+    groups: Groups | None = None
+    events: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class Method(Protocol):
+    """A rule that proposes points; its settings are the fields of its dataclass."""
+
+    cite: ClassVar[str]
+    label: ClassVar[str]
+    # Named sets of settings: "paper" says what the paper did.
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]]
+
+    def propose(
+        self, rng: np.random.Generator, state: State, data: Data, q: int
+    ) -> tuple[Float[ndarray, "q P"], State, Info]:
+        """Return q points of the unit cube, the new state, and what was done."""
+        ...
+
+
+METHODS: Registry[type[Method]] = Registry("method", "sumbo.methods")
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all methods."""
+    return METHODS.names()
+
+
+def make(name: str, preset: str | None = None, **settings: Any) -> Method:
+    """Return the method of that name with its preset and settings.
+
+    Raises:
+        ArgumentError: If the preset or a setting is unknown; the nearest names are
+            suggested.
+    """
+    cls = METHODS.get(name)
+    if preset not in (None, "default", *cls.presets):
+        msg = f"preset={preset!r} is unknown for method {name!r}. "
+        raise ArgumentError(msg + nearest(str(preset), ["default", *cls.presets]))
+    known = [f.name for f in dataclasses.fields(cls)]  # pyright: ignore[reportArgumentType]
+    for key in settings:
+        if key not in known:
+            hint = nearest(key, known) if known else "It has no settings."
+            msg = f"{key}={settings[key]!r} is no setting of method {name!r}. {hint}"
+            raise ArgumentError(msg)
+    return cls(**{**cls.presets.get(preset or "default", {}), **settings})
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdditiveModel:
+    """Settings of an additive model that is refitted now and then.
+
+    Attributes:
+        groups: Groups of parameters, or the name of a decomposition.
+        kernel: The kernel of every part.
+        fit: ``"map"`` or ``"adam"``, the paper's.
+        refit: Observations after which structure and parameters are fitted again.
+        starts: Starting points of a MAP fit.
+        candidates: Candidate points per component.
+        spread: ``"uniform"`` as the paper, or ``"spread"``: Sobol points, and some
+            around the best observations.
+        refine: Whether the best candidate of each part is refined by its gradient.
+        fresh_candidates: Whether every ask draws new candidates, as the paper; else
+            they stand until the next refit, which is many times cheaper.
+        threads: Over groups; results do not depend on it.
+    """
+
+    groups: Any = "random"
+    kernel: str = "matern52"
+    fit: str = "map"
+    refit: int = 5
+    starts: int = 2
+    candidates: int = 200
+    spread: str = "spread"
+    refine: bool = True
+    fresh_candidates: bool = False
+    threads: int = 1
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {
+            "groups": "random",
+            "fit": "adam",
+            "refit": 10,
+            "candidates": 500,
+            "spread": "uniform",
+            "refine": False,
+            "fresh_candidates": True,
+        }
+    }
+
+    def __post_init__(self) -> None:
+        as_kernel(self.kernel)
+        resolve(self.groups)
+        _one_of("fit", self.fit, ("map", "adam"))
+        _one_of("spread", self.spread, ("uniform", "spread"))
+        for name in ("refit", "starts", "candidates", "threads"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                msg = f"{name}={value!r} is not a positive integer."
+                raise ArgumentError(msg)
+
+    def model(
+        self, rng: np.random.Generator, state: State, data: Data
+    ) -> tuple[Posterior, State, Info]:
+        """Return the posterior given all data, refitted when it is due.
+
+        The posterior is computed from the state and the data alone, never from a
+        cache that a resumed run would not have, so that resuming is bit-exact.
+        """
+        due = not state or len(data.y) - state["fitted_at"] >= self.refit
+        info = Info()
+        if due:
+            begin = time.process_time()
+            state, info = self._refit(rng, state, data)
+            info = replace(info, fit_cpu_s=time.process_time() - begin)
+        post = _gp(self.kernel, state).condition(data.U, data.y)
+        return post, state, replace(info, groups=post.gp.groups)
+
+    def _refit(
+        self, rng: np.random.Generator, state: State, data: Data
+    ) -> tuple[State, Info]:
+        source = resolve(self.groups)
+        groups, remembered = source.propose(rng, state.get("structure", {}), data)
+        groups = expand(groups, data.domain.blocks)
+        gp = AdditiveGP(groups=groups, kernel=self.kernel)
+        if self.fit == "adam":
+            gp = gp.fit(data.U, data.y, how="adam")
+        else:
+            if state:
+                gp = _warm(gp, state)
+            seed = int(rng.integers(2**31))
+            starts = self.starts if not state else max(1, self.starts - 1)
+            gp = gp.fit(data.U, data.y, spans=1.0, starts=starts, seed=seed)
+        new = {
+            "fitted_at": len(data.y),
+            "groups": [list(group) for group in groups],
+            "log_theta": gp.hyperparameters().log(),
+            "mean": gp.mean,
+            "structure": remembered,
+        }
+        events = gp.info.events if gp.info else ()
+        return new, Info(refitted=True, events=events)
+
+
+Draw = Callable[
+    [np.random.Generator, Posterior, list[PartFactor], int], list[Expansion]
+]
+
+
+def minimise_draws(
+    settings: AdditiveModel,
+    draw: Draw,
+    rng: np.random.Generator,
+    post: Posterior,
+    state: State,
+    data: Data,
+    q: int,
+) -> tuple[Float[ndarray, "q P"], State]:
+    """Return the minimisers of q draws, all made at the same candidates.
+
+    Candidates stand while the parameters do, unless fresh ones are wanted: their
+    factors are then extended by the new observations only.
+    """
+    parts = components(post.gp.groups)
+    if settings.fresh_candidates:
+        Z = draw_candidates(rng, data, parts, settings.candidates, settings.spread)
+        base = post.N
+    else:
+        if "candidates" not in state:
+            Z = draw_candidates(rng, data, parts, settings.candidates, settings.spread)
+            state = {**state, "candidates": Z}
+        Z, base = list(state["candidates"]), state["fitted_at"]
+    factors = grown_factors(post, by_group(parts, Z), base, settings.threads)
+    draws = draw(rng, post, factors, q)
+    free = free_coordinates(data)
+    out = np.empty((q, data.domain.dim))
+    for i in range(q):
+        values = [sum(draws[m].values[i] for m in part.groups) for part in parts]
+        functions = Parts(
+            lambda m, z, i=i: draws[m].at(i, z),
+            lambda m, z, i=i: draws[m].gradient(i, z),
+        )
+        refined = functions if settings.refine else None
+        out[i] = minimise_sum(parts, Z, values, data.domain.dim, refined, free)
+    return out, state
+
+
+def free_coordinates(data: Data) -> Bool[ndarray, " P"]:
+    """Return which coordinates are continuous: snapping leaves them alone."""
+    # An irrational-looking probe point: no integer level or one-hot corner is there.
+    probe = np.full((1, data.domain.dim), 0.3819660112501051)
+    return data.domain.snap(probe)[0] == probe[0]
+
+
+def _gp(kernel: str, state: State) -> AdditiveGP:
+    groups = tuple(tuple(group) for group in state["groups"])
+    blank = AdditiveGP(groups=groups, kernel=kernel)
+    theta = blank.hyperparameters().from_log(state["log_theta"], mean=state["mean"])
+    return blank.with_hyperparameters(theta)
+
+
+def _warm(gp: AdditiveGP, state: State) -> AdditiveGP:
+    """Return the model started at the last parameters, carried over where they fit."""
+    last = _gp(gp.kernel, state)
+    if last.groups == gp.groups:
+        return gp.with_hyperparameters(last.hyperparameters())
+    if isinstance(gp.lengthscales, ndarray) and isinstance(last.lengthscales, ndarray):
+        return replace(gp, lengthscales=last.lengthscales, noise=last.noise)
+    return replace(gp, noise=last.noise)
+
+
+def _one_of(name: str, value: Any, known: tuple[str, ...]) -> None:
+    """Check a setting that has few values.
+
+    Raises:
+        ArgumentError: If the value is none of them.
+    """
+    if value not in known:
+        msg = f"{name}={value!r} is unknown. {nearest(str(value), known)}"
+        raise ArgumentError(msg)

@@ -1,0 +1,179 @@
+"""Thompson sampling with quadrature Fourier features."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sumbo.data import Data
+from sumbo.decompositions import resolve
+from sumbo.decompositions.base import expand
+from sumbo.errors import ArgumentError
+from sumbo.linalg import one_blas_thread
+from sumbo.maximize import Component, components, draw_candidates, minimise_sum
+from sumbo.methods.base import METHODS, Info, free_coordinates
+from sumbo.sampling.features import Features, quadrature_features
+from sumbo.sampling.weights import sample_weights
+from sumbo.typing import Float, Groups, State, ndarray
+
+
+class TooFewNodesWarning(UserWarning):
+    """The quadrature has too few nodes: its features mean another kernel."""
+
+
+@METHODS.register("qff")
+@dataclass(frozen=True, kw_only=True)
+class QuadratureFeatures:
+    """Return, per batch point, the minimiser of one draw in weight space; [mutny2018].
+
+    The squared-exponential kernel is fixed, nothing is estimated. Points of a batch
+    come from independent draws. Deviation from [mutny2018]: see docs/methods/qff.md.
+
+    Attributes:
+        groups: Groups of parameters, or the name of a decomposition; at most two
+            coordinates each, since the features of d coordinates number nodes^d. The
+            default is one group per coordinate, those of a one-hot block included.
+        lengthscale: Of every coordinate, in units of the box.
+        nodes: Gauss–Hermite nodes per coordinate, an even number. Fewer than
+            ½/lengthscale² + 14 raise a ``TooFewNodesWarning``: below about 40 at
+            length-scale 0.1, far points seem correlated.
+        noise: Variance τ² of the observations, in units of standardised y.
+        grid: Points per part among which the minimum is sought before refinement.
+    """
+
+    cite: ClassVar[str] = "mutny2018"
+    label: ClassVar[str] = "QFF"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {}}
+
+    groups: Any = "singletons"
+    lengthscale: float = 0.1
+    nodes: int = 64
+    noise: float = 1e-2
+    grid: int = 1000
+
+    def __post_init__(self) -> None:
+        resolve(self.groups)
+        for name, low in (("nodes", 2), ("grid", 2)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < low:
+                raise ArgumentError(f"{name}={value!r} is not an integer ≥ {low}.")
+        if self.nodes % 2:
+            msg = f"nodes={self.nodes} is odd, and one node would lie at frequency 0."
+            raise ArgumentError(f"{msg} Pass {self.nodes + 1}.")
+        for name in ("lengthscale", "noise"):
+            value = getattr(self, name)
+            if not (np.isfinite(value) and value > 0):
+                raise ArgumentError(f"{name}={value!r} is not a positive number.")
+        needed = 0.5 / self.lengthscale**2 + 14
+        if self.nodes < needed:
+            enough = 2 * int(np.ceil(needed / 2))
+            msg = (
+                f"nodes={self.nodes} are too few for lengthscale={self.lengthscale}: "
+                f"the features mean another kernel. Pass nodes={enough} or more."
+            )
+            warnings.warn(msg, TooFewNodesWarning, stacklevel=3)
+
+    def propose(
+        self, rng: np.random.Generator, state: State, data: Data, q: int
+    ) -> tuple[Float[ndarray, "q P"], State, Info]:
+        """Return the minimisers of q joint draws."""
+        groups, state = self._structure(rng, state, data)
+        maps = [self._features(len(group), len(groups)) for group in groups]
+        Phi = np.hstack(
+            [phi(data.U[:, group]) for phi, group in zip(maps, groups, strict=True)]
+        )
+        with one_blas_thread():
+            theta = sample_weights(rng, Phi, data.y, self.noise, q)
+        cuts = np.cumsum([2 * len(phi.weights) for phi in maps])[:-1]
+        weights = np.split(theta, cuts, axis=1)
+        U = self._minimise(rng, data, groups, maps, weights)
+        return U, state, Info(groups=groups)
+
+    def _structure(
+        self, rng: np.random.Generator, state: State, data: Data
+    ) -> tuple[Groups, State]:
+        """Return groups of coordinates, and what their source remembers.
+
+        Raises:
+            ArgumentError: If a group has more than two coordinates.
+        """
+        if isinstance(self.groups, str) and self.groups == "singletons":
+            return tuple((p,) for p in range(data.domain.dim)), {}
+        source = resolve(self.groups)
+        groups, remembered = source.propose(rng, state.get("structure", {}), data)
+        groups = expand(groups, data.domain.blocks)
+        large = [group for group in groups if len(group) > 2]
+        if large:
+            msg = (
+                f"groups={self.groups!r} give a group of {len(large[0])} coordinates, "
+                f"{large[0]}; its features would number {self.nodes}^{len(large[0])}. "
+                "Pass groups of one or two, such as 'singletons'."
+            )
+            raise ArgumentError(msg)
+        return groups, {"structure": remembered}
+
+    def _features(self, d: int, M: int) -> Features:
+        return _quadrature(d, self.lengthscale, self.nodes, 1.0 / M)
+
+    def _minimise(
+        self,
+        rng: np.random.Generator,
+        data: Data,
+        groups: Groups,
+        maps: list[Features],
+        weights: list[Float[ndarray, "..."]],
+    ) -> Float[ndarray, "q P"]:
+        # A one-hot block is searched as a whole, whatever groups its coordinates have.
+        blocks = tuple(block for block in data.domain.blocks if len(block) > 1)
+        parts = [_only(part, len(groups)) for part in components((*groups, *blocks))]
+        Z = [self._candidates(rng, data, part) for part in parts]
+        # Draws of every part at its candidates, (q, B); features once for all draws.
+        values = [
+            sum(
+                weights[m] @ maps[m](Zc[:, list(columns)]).T
+                for m, columns in zip(part.groups, part.columns, strict=True)
+            )
+            for part, Zc in zip(parts, Z, strict=True)
+        ]
+        free = free_coordinates(data)
+        q, dim = len(weights[0]), data.domain.dim
+        out = np.empty((q, dim))
+        for i in range(q):
+
+            def draw(m: int, z: Float[ndarray, "b d"], i: int = i) -> tuple:
+                return maps[m](z) @ weights[m][i], maps[m].gradient(z, weights[m][i])
+
+            at_candidates = [np.asarray(v)[i] for v in values]
+            out[i] = minimise_sum(parts, Z, at_candidates, dim, draw, free)
+        return out
+
+    def _candidates(
+        self, rng: np.random.Generator, data: Data, part: Component
+    ) -> Float[ndarray, "B d"]:
+        """Return an equispaced grid, or spread points where it would be too coarse."""
+        d = len(part.coordinates)
+        if d > 2:
+            return draw_candidates(rng, data, [part], self.grid)[0]
+        axis = np.linspace(0.0, 1.0, int(np.ceil(self.grid ** (1.0 / d))))
+        mesh = np.stack(np.meshgrid(*[axis] * d, indexing="ij"), axis=-1)
+        full = np.full((mesh[..., 0].size, data.domain.dim), 0.5)
+        full[:, part.coordinates] = mesh.reshape(-1, d)
+        return np.ascontiguousarray(data.domain.snap(full)[:, part.coordinates])
+
+
+@lru_cache(maxsize=16)
+def _quadrature(d: int, lengthscale: float, nodes: int, variance: float) -> Features:
+    return quadrature_features(np.full(d, lengthscale), [nodes] * d, variance)
+
+
+def _only(part: Component, M: int) -> Component:
+    """Return the component without the blocks, which have no function of their own."""
+    kept = [i for i, m in enumerate(part.groups) if m < M]
+    return Component(
+        coordinates=part.coordinates,
+        groups=tuple(part.groups[i] for i in kept),
+        columns=tuple(part.columns[i] for i in kept),
+    )

@@ -1,0 +1,27 @@
+"""Random search."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sumbo.data import Data
+from sumbo.methods.base import METHODS, Info
+from sumbo.typing import Float, State, ndarray
+
+
+@METHODS.register("uniform")
+@dataclass(frozen=True, kw_only=True)
+class Uniform:
+    """Return uniformly random points: the baseline that every method must beat."""
+
+    cite: ClassVar[str] = "bergstra2012"
+    label: ClassVar[str] = "Random search"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {}}
+
+    def propose(
+        self, rng: np.random.Generator, state: State, data: Data, q: int
+    ) -> tuple[Float[ndarray, "q P"], State, Info]:
+        """Return q uniform points."""
+        return rng.random((q, data.domain.dim)), state, Info()

@@ -1,0 +1,67 @@
+"""Nothing is asked twice by accident."""
+
+from itertools import product
+
+import numpy as np
+
+from sumbo.space import Categorical, Integer, Space
+from sumbo.typing import Float, ndarray
+
+# A space with at most this many points is searched for one that is left.
+ENUMERABLE = 20_000
+TRIES = 60
+
+
+def distinct(
+    rng: np.random.Generator,
+    space: Space,
+    U: Float[ndarray, "q P"],
+    seen: Float[ndarray, "n P"],
+) -> Float[ndarray, "q P"]:
+    """Return representable points, none equal to another or to one already seen.
+
+    A repeated point is moved a little, then further and further; in a small discrete
+    space a random point that is left takes its place. Only when no point is left, or
+    none is found, may a point repeat.
+    """
+    taken = {row.tobytes() for row in seen + 0.0}  # + 0.0: −0.0 equals 0.0
+    out = space.snap(U) + 0.0
+    for i in range(len(out)):
+        if out[i].tobytes() in taken:
+            out[i] = _another(rng, space, out[i], taken)
+        taken.add(out[i].tobytes())
+    return out
+
+
+def _another(
+    rng: np.random.Generator,
+    space: Space,
+    u: Float[ndarray, " P"],
+    taken: set[bytes],
+) -> Float[ndarray, " P"]:
+    for scale in np.geomspace(1e-3, 1.0, TRIES):
+        moved = np.clip(u + scale * rng.standard_normal(len(u)), 0.0, 1.0)
+        moved = space.snap(moved[None])[0] + 0.0
+        if moved.tobytes() not in taken:
+            return moved
+    left = [v for v in _all_points(space) if v.tobytes() not in taken]
+    return left[rng.integers(len(left))] if left else u
+
+
+def _all_points(space: Space) -> list[Float[ndarray, " P"]]:
+    levels: list[list] = []
+    size = 1
+    for p in space.parameters:
+        if isinstance(p, Categorical):
+            levels.append(list(p.choices))
+        elif isinstance(p, Integer):
+            size_here = int(p.hi - p.lo) + 1
+            if size * size_here > ENUMERABLE:
+                return []
+            levels.append(list(range(int(p.lo), int(p.hi) + 1)))
+        else:
+            return []
+        size *= len(levels[-1])
+        if size > ENUMERABLE:
+            return []
+    return list(space.encode([list(point) for point in product(*levels)]) + 0.0)

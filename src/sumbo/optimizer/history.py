@@ -1,0 +1,90 @@
+"""What a run has seen: points told, points pending, nothing lost or reordered."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sumbo.space import Space
+from sumbo.typing import Bool, Float, ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class History:
+    """Points in user numbers ``X`` and unit-cube coordinates ``U``, told and pending.
+
+    A failed evaluation has ``failed`` set and NaN in ``y``, which no model ever sees.
+    """
+
+    X: Float[ndarray, "N K"]
+    U: Float[ndarray, "N P"]
+    y: Float[ndarray, " N"]
+    failed: Bool[ndarray, " N"]
+    pending_X: Float[ndarray, "Q K"]
+    pending_U: Float[ndarray, "Q P"]
+
+    @classmethod
+    def empty(cls, space: Space) -> "History":
+        """Return a history with nothing in it."""
+        K, P = len(space.names), space.dim
+        return cls(
+            X=np.empty((0, K)),
+            U=np.empty((0, P)),
+            y=np.empty(0),
+            failed=np.zeros(0, dtype=bool),
+            pending_X=np.empty((0, K)),
+            pending_U=np.empty((0, P)),
+        )
+
+    def asked(self, X: Float[ndarray, "q K"], U: Float[ndarray, "q P"]) -> "History":
+        """Return the history with more points pending."""
+        return replace(
+            self,
+            pending_X=np.vstack([self.pending_X, X]),
+            pending_U=np.vstack([self.pending_U, U]),
+        )
+
+    def told(
+        self,
+        x: Float[ndarray, " K"],
+        u: Float[ndarray, " P"],
+        y: float,
+        *,
+        failed: bool,
+    ) -> "History":
+        """Return the history with one more value; a pending point stops pending.
+
+        The pending point keeps its own unit-cube coordinates: encoding what the user
+        hands back could differ in the last bit.
+        """
+        hits = np.flatnonzero((self.pending_X == x).all(axis=1))
+        keep = np.ones(len(self.pending_X), dtype=bool)
+        if len(hits):
+            u = self.pending_U[hits[0]]
+            keep[hits[0]] = False
+        return replace(
+            self,
+            X=np.vstack([self.X, x]),
+            U=np.vstack([self.U, u]),
+            y=np.append(self.y, np.nan if failed else y),
+            failed=np.append(self.failed, failed),
+            pending_X=self.pending_X[keep],
+            pending_U=self.pending_U[keep],
+        )
+
+    @property
+    def count(self) -> int:
+        """The number of observations and pending points."""
+        return len(self.y) + len(self.pending_X)
+
+    def arrays(self) -> dict[str, ndarray]:
+        """Return all arrays by name, for a checkpoint."""
+        return {name: getattr(self, name) for name in FIELDS}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, Any]) -> "History":
+        """Return the history of a checkpoint."""
+        return cls(**{name: arrays[name] for name in FIELDS})
+
+
+FIELDS = ("X", "U", "y", "failed", "pending_X", "pending_U")

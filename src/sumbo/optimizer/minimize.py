@@ -1,0 +1,365 @@
+"""``minimize``: the whole run in one call."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.optimize import OptimizeResult
+from tqdm import tqdm
+
+from sumbo.errors import ArgumentError, CheckpointError, EvaluationError
+from sumbo.optimizer.asktell import Optimizer
+from sumbo.rng import Seed
+from sumbo.typing import ndarray
+
+STOPPED, INTERRUPTED = 99, 130
+
+
+def minimize(
+    fun: Callable[[ndarray], float],
+    bounds: Any,
+    *,
+    budget: int = 120,
+    method: str = "ts",
+    batch: int = 1,
+    groups: Any = None,
+    seed: Seed = None,
+    n_init: int = 20,
+    x0: Any = None,
+    y0: Any = None,
+    callback: Callable[..., Any] | None = None,
+    progress: bool = False,
+    workers: Any = 1,
+    checkpoint: str | Path | None = None,
+    on_error: str = "raise",
+    **settings: Any,
+) -> OptimizeResult:
+    """Return the best point found within a budget of evaluations.
+
+    Args:
+        fun: The objective: takes a point (K,), returns a number to be minimised.
+        bounds: The search space; see ``Optimizer``.
+        budget: Observations in all, earlier data included.
+        method: A name from ``sumbo.methods.names()``.
+        batch: Points asked at once; all are told before the next are asked.
+        groups: The additive structure; see ``Optimizer``.
+        seed: A number makes the run reproducible.
+        n_init: Observations before the model takes over.
+        x0: Earlier points, with values ``y0``.
+        y0: The values at ``x0``.
+        callback: Called after every tell with the result so far; raise
+            ``StopIteration`` to stop.
+        progress: Show a progress bar with the best value so far.
+        workers: Evaluations at a time: a number (threads), or any
+            ``concurrent.futures`` executor, such as a process pool or
+            ``distributed.Client.get_executor()``. Unless ``batch`` > 1 the next
+            point is asked as soon as a worker is free.
+        checkpoint: A file that is written after every tell, and continued from when
+            it exists.
+        on_error: When an evaluation raises or returns no finite number: ``"raise"``
+            an EvaluationError, whose ``result`` holds what was told, or ``"skip"``
+            the point, which is recorded as failed and avoided.
+        settings: ``preset``, ``transform``, ``init``, and settings of the method.
+
+    Returns:
+        A ``scipy.optimize.OptimizeResult`` with ``x, fun, nfev, nit, x_iters,
+        func_vals, success, status, message``, and ``failed`` (points), ``model``
+        (the posterior in the unit cube, or None), ``space``, ``seed``.
+
+    Raises:
+        ArgumentError: If an argument has a value that cannot be used.
+    """
+    _check(fun, callback, budget, batch, n_init, on_error)
+    options = {"method": method, "groups": groups, "n_init": n_init, **settings}
+    opt = _start(bounds, seed, x0, y0, checkpoint, options)
+    run = _Run(opt, fun, budget, batch, callback, checkpoint, on_error)
+    with ExitStack() as stack:
+        executor, slots = stack.enter_context(_executor(workers))
+        run.bar = stack.enter_context(_bar(progress, budget, opt))
+        try:
+            run.loop(executor, slots)
+        except StopIteration:
+            run.status, run.message = STOPPED, "stopped by the callback"
+        except KeyboardInterrupt:
+            run.status, run.message = INTERRUPTED, "interrupted; this is what was told"
+            run.save()  # it may have come between a tell and its save
+    return run.result()
+
+
+@dataclass
+class _Run:
+    """One run of ``minimize`` on its way."""
+
+    opt: Optimizer
+    fun: Callable[[ndarray], float]
+    budget: int
+    batch: int
+    callback: Callable[..., Any] | None
+    checkpoint: str | Path | None
+    on_error: str
+    bar: Any = None
+    status: int = 0
+    message: str = "budget used"
+    nit: int = 0
+
+    def loop(self, executor: Any, slots: int) -> None:
+        """Evaluate what is pending, then ask and evaluate until the budget is used."""
+        queue = list(self.opt.pending)  # of a resumed run: asked, never told
+        flying: dict[Future, ndarray] = {}
+        try:
+            while True:
+                self._ask(queue, flying, slots)
+                if executor is None:
+                    if not queue:
+                        return
+                    x = queue.pop(0)
+                    self._tell(x, lambda x=x: self.fun(x.copy()))
+                    continue
+                while queue and len(flying) < slots:
+                    x = queue.pop(0)
+                    flying[self._submit(executor, x)] = x
+                if not flying:
+                    return
+                done, _ = wait(flying, return_when=FIRST_COMPLETED)
+                for future in [f for f in flying if f in done]:
+                    self._tell(flying.pop(future), future.result)
+        finally:
+            for future in flying:
+                future.cancel()
+
+    def _submit(self, executor: Any, x: ndarray) -> Future:
+        try:
+            return executor.submit(self.fun, x.copy())
+        except RuntimeError as error:  # shut down, or its processes died
+            what = f"workers={executor!r} take no more work: {error}"
+            raise self._ended(what, "Pass an executor that runs.") from error
+
+    def _ask(self, queue: list, flying: dict, slots: int) -> None:
+        waiting = len(queue) + len(flying)
+        left = self.budget - len(self.opt.y) - waiting
+        if self.batch > 1:
+            wanted = min(self.batch, left) if waiting == 0 else 0
+            if wanted > 0:
+                queue.extend(self.opt.ask(wanted))
+                self.nit += 1
+            return
+        # One at a time: later points see the earlier ones pending.
+        for _ in range(min(slots - waiting, left)):
+            queue.append(self.opt.ask())
+            self.nit += 1
+
+    def _tell(self, x: ndarray, evaluate: Callable[[], Any]) -> None:
+        try:
+            value = _as_value(evaluate())
+        except Exception as error:  # noqa: BLE001 (the user's function may raise anything)
+            self._fail(x, error)
+        else:
+            self.opt.tell(x, value)
+        self.save()
+        if self.bar is not None:
+            self.bar.update(1)
+            if np.isfinite(self.opt.y).any():
+                self.bar.set_postfix(best=f"{self.opt.best[1]:.6g}")
+        if self.callback is not None:
+            _call(self.callback, self.result())
+
+    def _fail(self, x: ndarray, error: Exception) -> None:
+        if self.on_error == "skip":
+            self.opt.tell(x, failed=True)
+            return
+        point = self.opt.space.as_dict(x)
+        what = f"the objective failed at {point}: {type(error).__name__}: {error}"
+        remedy = 'Pass on_error="skip" to go on without such points.'
+        raise self._ended(what, remedy) from error
+
+    def _ended(self, what: str, remedy: str) -> EvaluationError:
+        self.save()
+        error = EvaluationError(
+            f"{what.rstrip('.')}. The {len(self.opt.y)} values told before are in this "
+            f"error's result. {remedy}"
+        )
+        error.result = self.result()
+        return error
+
+    def save(self) -> None:
+        """Write the checkpoint, if one is wanted."""
+        if self.checkpoint is not None:
+            self.opt.save(self.checkpoint)
+
+    def result(self) -> OptimizeResult:
+        """Return what is known now."""
+        opt = self.opt
+        X, y = opt.X, opt.y
+        ok = np.isfinite(y)
+        found = bool(ok.any())
+        x, fun = opt.best if found else (None, np.nan)
+        return _Result(
+            x=x,
+            fun=fun,
+            nfev=len(y),
+            nit=self.nit,
+            x_iters=X,
+            func_vals=y,
+            failed=X[~ok],
+            success=found and self.status in (0, STOPPED),
+            status=self.status if found else 1,
+            message=self.message if found else "no evaluation succeeded",
+            space=opt.space,
+            seed=opt.seed,
+            method=opt.method_name,
+            optimizer=opt,
+        )
+
+
+class _Result(OptimizeResult):
+    """An ``OptimizeResult`` whose model is fitted only when it is looked at."""
+
+    @property
+    def model(self) -> Any:
+        """The posterior given all data, in the unit cube; None without a model."""
+        return self["optimizer"].model()
+
+
+def _call(callback: Callable[..., Any], result: OptimizeResult) -> None:
+    """Call as SciPy does: by keyword if the callback names ``intermediate_result``."""
+    try:
+        named = "intermediate_result" in inspect.signature(callback).parameters
+    except (TypeError, ValueError):
+        named = False
+    if named:
+        callback(intermediate_result=result)
+    else:
+        callback(result)
+
+
+def _as_value(value: Any) -> float:
+    try:
+        out = float(np.asarray(value).reshape(()))
+    except (TypeError, ValueError) as error:
+        msg = f"the objective returned {value!r}, not a number."
+        raise ArgumentError(msg) from error
+    if not np.isfinite(out):
+        msg = f"the objective returned {out}."
+        raise ArgumentError(msg)
+    return out
+
+
+def _check(
+    fun: Any, callback: Any, budget: Any, batch: Any, n_init: Any, on_error: Any
+) -> None:
+    if not callable(fun):
+        msg = f"fun={fun!r} is not callable. Pass a function of one point."
+        raise ArgumentError(msg)
+    if callback is not None and not callable(callback):
+        msg = f"callback={callback!r} is not callable. Pass a function of the result."
+        raise ArgumentError(msg)
+    for name, value in (("budget", budget), ("batch", batch)):
+        integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        if not integer or value < 1:
+            msg = f"{name}={value!r} is not a positive integer."
+            raise ArgumentError(msg)
+    if isinstance(n_init, (int, np.integer)) and budget < n_init:
+        msg = (
+            f"budget={budget} is smaller than n_init={n_init}: the model would never "
+            "be used. Raise budget, or lower n_init."
+        )
+        raise ArgumentError(msg)
+    if on_error not in ("raise", "skip"):
+        msg = f"on_error={on_error!r} is unknown. Use 'raise' or 'skip'."
+        raise ArgumentError(msg)
+
+
+def _start(
+    bounds: Any, seed: Seed, x0: Any, y0: Any, checkpoint: Any, options: dict
+) -> Optimizer:
+    """Return a fresh optimizer, or the one of the checkpoint if it fits the call.
+
+    Raises:
+        CheckpointError: If the checkpoint belongs to another run.
+    """
+    fresh = Optimizer(bounds, seed=seed, x0=x0, y0=y0, **options)
+    if checkpoint is None:
+        return fresh
+    if not Path(checkpoint).exists():
+        fresh.save(checkpoint)  # a path that cannot be written fails now, not later
+        return fresh
+    saved = Optimizer.load(checkpoint)
+    difference = _difference(fresh, saved, seed)
+    if difference:
+        msg = (
+            f"checkpoint {checkpoint} belongs to another run: {difference}. "
+            "Pass another path, or the same arguments."
+        )
+        raise CheckpointError(msg)
+    return saved
+
+
+def _difference(fresh: Optimizer, saved: Optimizer, seed: Seed) -> str:
+    space = fresh.space.difference(saved.space)
+    if space:
+        return space
+    pairs = {
+        "method": (fresh.method_name, saved.method_name),
+        "n_init": (fresh.n_init, saved.n_init),
+        "transform": (fresh.transform, saved.transform),
+        "init": (fresh.init, saved.init),
+    }
+    if seed is not None:
+        pairs["seed"] = (fresh.seed, saved.seed)
+    pairs |= {k: (v, saved.settings.get(k)) for k, v in fresh.settings.items()}
+    for name, (here, there) in pairs.items():
+        if here != there:
+            return f"{name} is {here!r} here and {there!r} there"
+    n = len(fresh.y)  # the earlier data, which come first
+    same = fresh.X.tolist() == saved.X[:n].tolist()
+    if not same or fresh.y.tolist() != saved.y[:n].tolist():
+        return "x0 or y0 are not those it began with"
+    return ""
+
+
+@contextmanager
+def _executor(workers: Any) -> Iterator[tuple[Any, int]]:
+    """Yield an executor (None: evaluate here) and how many evaluations fit in it.
+
+    Raises:
+        ArgumentError: If ``workers`` is neither a positive number nor an executor.
+    """
+    if hasattr(workers, "submit"):
+        yield workers, _slots(workers)
+    elif isinstance(workers, (int, np.integer)) and not isinstance(workers, bool):
+        if workers < 1:
+            msg = f"workers={workers} is not positive. Pass how many run at a time."
+            raise ArgumentError(msg)
+        if workers == 1:
+            yield None, 1
+            return
+        pool = ThreadPoolExecutor(max_workers=int(workers))
+        try:
+            yield pool, int(workers)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+    else:
+        msg = f"workers={workers!r} is neither a number nor a futures executor."
+        raise ArgumentError(msg)
+
+
+def _slots(executor: Any) -> int:
+    """Return how many evaluations an executor runs at a time."""
+    known = getattr(executor, "_max_workers", None)  # thread and process pools
+    if known is None and hasattr(executor, "_client"):  # dask's ClientExecutor
+        known = sum(executor._client.nthreads().values())
+    return int(known) if known else 1
+
+
+@contextmanager
+def _bar(show: bool, budget: int, opt: Optimizer) -> Iterator[Any]:
+    if not show:
+        yield None
+        return
+    with tqdm(total=budget, initial=len(opt.y), unit="eval", desc="sumbo") as bar:
+        yield bar

@@ -1,0 +1,19 @@
+"""Pictures of problems, models and runs; needs the extra ``plots``."""
+
+from sumbo.plots.illustrations import bilateral, conditional_independence
+from sumbo.plots.model import co_membership, leave_one_out, slices, variance_shares
+from sumbo.plots.parts import parts
+from sumbo.plots.problem import problem
+from sumbo.plots.runs import convergence
+
+__all__ = [
+    "bilateral",
+    "co_membership",
+    "conditional_independence",
+    "convergence",
+    "leave_one_out",
+    "parts",
+    "problem",
+    "slices",
+    "variance_shares",
+]

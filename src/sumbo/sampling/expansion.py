@@ -1,0 +1,89 @@
+"""Draws between their candidates: smooth functions through the drawn values.
+
+A draw is made at the candidates and at the data, ``A_m = [Z_m, X_m]``. Between them its
+conditional mean is a kernel expansion ``f_m(z) = k_m(z, A_m) c_m``, whose coefficients
+cost one triangular solve with the factor that made the draw. It equals the draw at
+the candidates, and with its gradient the best candidate can be refined locally.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sumbo.gp import Posterior
+from sumbo.kernels import GroupKernel
+from sumbo.linalg import cho_solve, cholesky, times_lower
+from sumbo.sampling.factors import PartFactor
+from sumbo.sampling.joint import update
+from sumbo.typing import Float, ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Expansion:
+    """n draws of one part: values at its candidates, and functions through them."""
+
+    kernel: GroupKernel
+    A: Float[ndarray, "A d"]
+    coefficients: Float[ndarray, "A n"]
+    values: Float[ndarray, "n B"]
+
+    def at(self, i: int, z: Float[ndarray, "b d"]) -> Float[ndarray, " b"]:
+        """Return draw i at points of the part's coordinates."""
+        return self.kernel(z, self.A) @ self.coefficients[:, i]
+
+    def gradient(
+        self, i: int, z: Float[ndarray, "b d"]
+    ) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"]]:
+        """Return draw i and its gradient at points of the part's coordinates."""
+        k, slope = self.kernel.input_gradient(z, self.A)
+        c = self.coefficients[:, i]
+        return k @ c, np.einsum("bad,a->bd", slope, c)
+
+
+def expand_joint(
+    rng: np.random.Generator, post: Posterior, factors: list[PartFactor], n: int
+) -> list[Expansion]:
+    """Return n exact joint draws (see ``sampling.joint``) that can be refined."""
+    noises = [rng.standard_normal((len(f.Z) + post.N, n)) for f in factors]
+    draws = [f.draw(xi) for f, xi in zip(factors, noises, strict=True)]
+    v = update(rng, post, [f_X for _, f_X in draws], [f.jitter for f in factors])
+    return [
+        _expansion(factor, f_Z, xi, v)
+        for factor, (f_Z, _), xi in zip(factors, draws, noises, strict=True)
+    ]
+
+
+def expand_marginal(
+    rng: np.random.Generator, post: Posterior, factors: list[PartFactor], n: int
+) -> list[Expansion]:
+    """Return n draws with the law of ``sampling.marginal``, that can be refined.
+
+    Each part is drawn by Matheron's rule with a simulation of its own of all other
+    parts and the noise at the data: right for the part, independent across parts.
+    """
+    K = times_lower(post.L, np.asfortranarray(np.tril(post.L)).T)  # ΣK_j + τ²I
+    out = []
+    for factor in factors:
+        xi = rng.standard_normal((len(factor.Z) + post.N, n))
+        f_Z, f_X = factor.draw(xi)
+        others, _ = cholesky(K - factor.kernel(factor.X, factor.X), what="other parts")
+        g_X = times_lower(others, rng.standard_normal((post.N, n)))
+        v = cho_solve(post.L, (post.y - post.gp.mean)[:, None] - f_X - g_X)
+        out.append(_expansion(factor, f_Z, xi, v))
+    return out
+
+
+def _expansion(
+    factor: PartFactor,
+    f_Z: Float[ndarray, "B n"],
+    xi: Float[ndarray, "A n"],
+    v: Float[ndarray, "N n"],
+) -> Expansion:
+    coefficients = factor.coefficients(xi)
+    coefficients[len(factor.Z) :] += v
+    return Expansion(
+        kernel=factor.kernel,
+        A=np.vstack([factor.Z, factor.X]),
+        coefficients=coefficients,
+        values=(f_Z + factor.K_ZX @ v).T,
+    )

@@ -1,0 +1,28 @@
+"""Studies: a TOML design becomes cells, records, statistics, figures and a report."""
+
+from sumbo.study.design import Cell, Design, load_design, select
+from sumbo.study.engine import Status, Summary, run, status
+from sumbo.study.export import export
+from sumbo.study.report import report
+from sumbo.study.results import Results, load
+from sumbo.study.storage import Failure, Record
+from sumbo.study.verdict import Verdict, verdict
+
+__all__ = [
+    "Cell",
+    "Design",
+    "Failure",
+    "Record",
+    "Results",
+    "Status",
+    "Summary",
+    "Verdict",
+    "export",
+    "load",
+    "load_design",
+    "report",
+    "run",
+    "select",
+    "status",
+    "verdict",
+]

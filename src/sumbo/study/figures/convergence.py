@@ -1,0 +1,57 @@
+"""Best value against evaluations, one panel per batch size."""
+
+from pathlib import Path
+
+import numpy as np
+
+from sumbo.study.charts import Convergence
+from sumbo.study.figures.style import (
+    canvas,
+    draw_line,
+    label_ends,
+    look,
+    margins,
+    save,
+)
+
+
+def draw_convergence(chart: Convergence, path: Path) -> None:
+    """Draw medians solid and their intervals dotted."""
+    panels = sorted(chart.panels.items())
+    with canvas(1, max(2, len(panels)), 2.6) as (figure, grid):
+        margins(figure, left=0.62, right=0.6, top=0.3, bottom=0.42, wspace=0.42)
+        low, high = _limits(chart)
+        for axes, (batch, curves) in zip(grid[0], panels, strict=False):
+            axes.set_title(f"{chart.problem}, batch {batch}", loc="left")
+            axes.set_xlabel("evaluations")
+            axes.set_yscale("log" if chart.log else "linear")
+            axes.set_ylim(low, high)
+            for i, (method, curve) in enumerate(curves.items()):
+                style = {
+                    "color": look(method).color,
+                    "linewidth": 0.8,
+                    "drawstyle": "steps-post",
+                }
+                axes.plot(curve.x, curve.low, linestyle=":", **style)
+                axes.plot(curve.x, curve.high, linestyle=":", **style)
+                draw_line(axes, curve.x, curve.median, method, i / len(curves))
+                axes.set_xlim(curve.x[0], 1.01 * curve.x[-1])
+            axes.grid(visible=True, axis="y")
+            label_ends(axes, {m: float(c.median[-1]) for m, c in curves.items()})
+        for axes in grid[0][len(panels) :]:
+            axes.set_axis_off()
+        grid[0][0].set_ylabel(chart.ylabel)
+        save(figure, path)
+
+
+def _limits(chart: Convergence) -> tuple[float, float]:
+    # The intervals of the first evaluations would flatten everything that follows.
+    curves = [c for panel in chart.panels.values() for c in panel.values()]
+    low = min(float(c.low.min()) for c in curves)
+    high = max(
+        float(max(c.median.max(), c.high[len(c.high) // 10 :].max())) for c in curves
+    )
+    if chart.log:
+        return low / 1.15, high * 1.15
+    room = 0.04 * (high - low) or max(1e-12, 0.04 * np.abs(high))
+    return low - room, high + room

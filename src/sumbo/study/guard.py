@@ -1,0 +1,226 @@
+"""What a worker does: it lets a child process run a cell, and watches it.
+
+Pools of processes break as a whole when one of them dies, and cannot end a task that
+hangs. Here the worker itself only waits; the cell runs in a child that can be killed
+and replaced. A child serves many cells, so the cost of starting it is paid once.
+"""
+
+import contextlib
+import json
+import os
+import platform
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import asdict, dataclass
+from typing import IO, Any
+
+from sumbo.study.design import Cell
+
+# One BLAS thread per cell; must be set before the libraries are loaded.
+_ONE_THREAD = dict.fromkeys(
+    (
+        "OMP_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "BLIS_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+        "NUMEXPR_NUM_THREADS",
+    ),
+    "1",
+)
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from sumbo.study.child import main; main()"
+)
+_START_SECONDS = 300.0  # importing everything from a slow network disk
+_TICK_SECONDS = 0.5  # how often a waiting worker looks whether its driver lives
+_LOG_BYTES = 4000
+# Nobody kills itself this way: the memory ran out, or somebody stopped the process.
+_FROM_OUTSIDE = ("SIGKILL", "SIGTERM")
+_TRIES = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What a worker needs to know besides the cell."""
+
+    runner: str  # "module:function" that turns a Cell into a Record
+    modules: tuple[str, ...]
+    folder: str | None  # None: the record is sent back instead of written
+    timeout: float | None
+    driver: int | None  # its process id if it runs on this machine
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What became of a cell."""
+
+    cell: Cell
+    record: str | None = None  # the text of the record, if it is not yet written
+    reason: str = ""  # "" if the cell succeeded
+    traceback: str = ""
+    fatal: str = ""  # why the study cannot go on, though the cell is not to blame
+    host: str = ""
+
+
+class _Child:
+    """A child process and the threads that keep its streams flowing."""
+
+    def __init__(self) -> None:
+        self.log = tempfile.TemporaryFile("a+b")  # noqa: SIM115
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _START, json.dumps(sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            env=os.environ | _ONE_THREAD,
+            start_new_session=True,
+        )
+        self.ready = False
+        self.answers: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def send(self, message: dict[str, Any]) -> None:
+        self.log.truncate(0)
+        # A child that died meanwhile is noticed by whoever waits for the answer.
+        with contextlib.suppress(OSError):
+            _pipe(self.process.stdin).write(json.dumps(message).encode() + b"\n")
+            _pipe(self.process.stdin).flush()
+
+    def wait(self, seconds: float | None, driver: int | None) -> dict[str, Any]:
+        """Return the next answer.
+
+        Raises:
+            TimeoutError: If there is none in time.
+            EOFError: If the child died.
+        """
+        end = None if seconds is None else time.monotonic() + seconds
+        while end is None or time.monotonic() < end:
+            left = _TICK_SECONDS if end is None else end - time.monotonic()
+            try:
+                line = self.answers.get(timeout=max(0.0, min(_TICK_SECONDS, left)))
+            except queue.Empty:
+                if driver is not None and driver not in {os.getpid(), os.getppid()}:
+                    self.kill()
+                    os._exit(1)  # nobody waits for the result any more
+                continue
+            if line is None:
+                raise EOFError
+            return json.loads(line)
+        raise TimeoutError
+
+    def abort(self) -> None:
+        """End a child that hangs, so that the log tells where it was."""
+        with contextlib.suppress(OSError):
+            self.process.send_signal(signal.SIGABRT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(timeout=2.0)
+
+    def kill(self) -> str:
+        """Return what the child wrote last, after it and all it started ended."""
+        with contextlib.suppress(AttributeError, OSError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        with contextlib.suppress(OSError):
+            self.process.kill()
+        self.process.wait()
+        with contextlib.suppress(OSError):
+            _pipe(self.process.stdin).close()
+        size = self.log.seek(0, os.SEEK_END)
+        self.log.seek(max(0, size - _LOG_BYTES))
+        lines = self.log.read().decode(errors="replace").splitlines()
+        self.log.close()
+        # The list of all compiled modules drowns the traceback above it.
+        return "\n".join(x for x in lines if not x.startswith("Extension modules"))
+
+    def _listen(self) -> None:
+        with _pipe(self.process.stdout) as stream:
+            for line in stream:
+                self.answers.put(line)
+        self.answers.put(None)
+
+
+_idle: list[_Child] = []
+
+
+def guarded(cell: Cell, task: Task) -> Outcome:
+    """Return what became of ``cell``, whatever it did to its process."""
+    outcome, ended_by = _attempt(cell, task)
+    tries = 1
+    while ended_by in _FROM_OUTSIDE and tries < _TRIES:
+        outcome, ended_by = _attempt(cell, task)
+        tries += 1
+    return outcome
+
+
+def dismiss_children() -> None:
+    """End the children of this process that wait for work."""
+    while _idle:
+        _idle.pop().kill()
+
+
+def _attempt(cell: Cell, task: Task) -> tuple[Outcome, str]:
+    try:
+        child = _idle.pop()
+    except IndexError:
+        child = _Child()
+    try:
+        answer = _converse(child, cell, task)
+    except TimeoutError:
+        child.abort()
+        return _lost(child, cell, "timeout", f"ran longer than {task.timeout} s")
+    except EOFError:
+        return _lost(child, cell, *_cause(child.process.wait()))
+    except BaseException:  # the worker is being interrupted
+        child.kill()
+        raise
+    if answer.pop("last", False):
+        child.kill()
+    else:
+        _idle.append(child)
+    return Outcome(cell=cell, host=platform.node(), **answer), ""
+
+
+def _converse(child: _Child, cell: Cell, task: Task) -> dict[str, Any]:
+    if not child.ready:
+        # Importing takes its time, which is not the cell's.
+        child.wait(_START_SECONDS, task.driver)
+        child.ready = True
+    request = {
+        "cell": asdict(cell),
+        "runner": task.runner,
+        "modules": task.modules,
+        "folder": task.folder,
+    }
+    child.send(request)
+    return child.wait(task.timeout, task.driver)
+
+
+def _lost(child: _Child, cell: Cell, ended_by: str, reason: str) -> tuple[Outcome, str]:
+    log = child.kill()
+    host = platform.node()
+    if child.ready:
+        return Outcome(cell=cell, reason=reason, traceback=log, host=host), ended_by
+    fatal = f"no cell can run on {host}: a worker process did not start.\n{log}"
+    return Outcome(cell=cell, fatal=fatal, host=host), ended_by
+
+
+def _cause(code: int) -> tuple[str, str]:
+    if code >= 0:
+        return "exit", f"ended its process with exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    return name, f"its process was ended by {name}"
+
+
+def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
+    if stream is None:
+        msg = "the process was started without pipes"
+        raise RuntimeError(msg)
+    return stream

@@ -1,0 +1,233 @@
+"""The report of a study: one HTML page, its figures as files, its tables as CSV."""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from sumbo.study import charts, figures, page, tables
+from sumbo.study.results import Results, load
+from sumbo.study.storage import write_atomically
+from sumbo.study.verdict import Verdict, verdict
+
+# What the study compares: exact Thompson sampling, and without bilateral uncertainty.
+EXACT, ADDITIVE = "ts", "ats"
+ExtraFigure = tuple[str, str, Callable[[Path], None]]
+
+_CITATION = """@misc{wycoff2025,
+  title  = {On Thompson Sampling and Bilateral Uncertainty
+            in Additive Bayesian Optimization},
+  author = {Wycoff, Nathan},
+  year   = {2025}
+}"""
+
+
+def report(folder: str | Path, extra_figures: Sequence[ExtraFigure] = ()) -> Path:
+    """Return the path of the report on the study in ``folder``, written now.
+
+    ``extra_figures`` are (title, caption, draw); draw(path) writes one figure into a
+    path that ends in .png or in .svg.
+    """
+    folder = Path(folder)
+    results = load(folder)
+    out = folder / "report"
+    answer = verdict(results, EXACT, ADDITIVE)
+    sections = (
+        ("answer", "Question and answer", _answer(answer, results.batches)),
+        ("medians", "Medians", _medians(results)),
+        ("figures", "Figures", _figures(results, out / "figures", extra_figures)),
+        ("time", "Computing time", _time(results, out / "figures")),
+        ("failed", "Failed cells", _failed(results)),
+        ("run", "What was run", _what_was_run(results)),
+        ("cite", "How to cite", _cite()),
+    )
+    body = [
+        page.title(f"Study “{results.design.name}”"),
+        page.paragraph(tables.progress(results)),
+        *_partial(results),
+        page.contents([(anchor, title) for anchor, title, _ in sections]),
+    ]
+    for anchor, title, parts in sections:
+        body += [page.heading(title, anchor), *parts]
+    _write_csv(out / "medians.csv", *tables.medians_long(results))
+    _write_csv(out / "paired.csv", *tables.paired_long(answer.table))
+    _write_csv(out / "cpu.csv", *tables.cpu(results))
+    index = out / "index.html"
+    write_atomically(index, page.page(f"Study {results.design.name}", body))
+    return index
+
+
+def _partial(results: Results) -> list[str]:
+    missing = tables.missing(results)
+    return [page.paragraph(missing, "notice")] if missing else []
+
+
+def _answer(answer: Verdict, batches: Sequence[int]) -> list[str]:
+    question = (
+        f"Does ignoring bilateral uncertainty cost anything? {ADDITIVE} draws every "
+        f"part of the sum from its own posterior, {EXACT} draws all parts jointly."
+    )
+    parts = [page.paragraph(question), page.paragraph(answer.headline, "answer")]
+    parts += [page.paragraph(sentence) for sentence in answer.sentences]
+    for batch in batches:
+        rows = [c for c in answer.table if c.batch == batch]
+        if rows:
+            header, lines = tables.paired(rows)
+            caption = (
+                f"Batch {batch}: {EXACT} − {ADDITIVE} of the best value at the end; "
+                "below zero, ignoring costs. − / + / 0 counts the signs of the pairs. "
+                "Holm: the Wilcoxon p-value corrected for all problems, * below 5 %. "
+                "Of spread: the median as a share of the interquartile range of all "
+                "runs of both methods."
+            )
+            parts.append(page.table(header, lines, caption=caption))
+    return parts
+
+
+def _medians(results: Results) -> list[str]:
+    parts = []
+    for batch in results.batches:
+        header, rows, best = tables.medians(results, batch)
+        caption = (
+            f"Batch {batch}: median best value after "
+            f"{results.design.n_init + results.design.acquisitions} evaluations; "
+            "the lowest in bold, in brackets the replicates where some are missing."
+        )
+        parts.append(page.table(header, rows, caption=caption, bold=best))
+    return parts
+
+
+def _figures(results: Results, out: Path, extra: Sequence[ExtraFigure]) -> list[str]:
+    parts = [*_convergence(results, out), *_ranks(results, out)]
+    parts += [*_boxes(results, out), *_differences(results, out)]
+    for title, caption, draw in extra:
+        path = out / re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draw(Path(f"{path}.png"))
+        draw(Path(f"{path}.svg"))
+        parts.append(page.figure(path, title, caption))
+    solved = [c for b in results.batches if (c := charts.profile(results, b))]
+    if solved:
+        figures.draw_solved(solved, out / "solved")
+        caption = (
+            "Share of (problem, replicate, target) triples solved. The 20 targets of a "
+            "problem ask for 21 % to 99 % of the way from a typical initial value to "
+            "the lowest value known. Problems that every method has run on."
+        )
+        parts.append(page.figure(out / "solved", "Solved targets", caption))
+    return parts
+
+
+def _convergence(results: Results, out: Path) -> list[str]:
+    how = (
+        "Convergence: medians over replicates are solid; their 95 % intervals are "
+        "dotted, and below 8 replicates show the range of all runs."
+    )
+    parts = [page.paragraph(how)]
+    for problem in results.problems:
+        path = out / f"convergence-{problem}"
+        figures.draw_convergence(charts.convergence(results, problem), path)
+        caption = f"Best value after each evaluation; {_replicates(results, problem)}."
+        parts.append(page.figure(path, f"Convergence on {problem}", caption))
+    return parts
+
+
+def _replicates(results: Results, problem: str) -> str:
+    counts = [
+        len(r.replicates) for (p, _, _), r in results.runs.items() if p == problem
+    ]
+    low, high = min(counts), max(counts)
+    return f"{high} replicates" if low == high else f"{low} to {high} replicates"
+
+
+def _ranks(results: Results, out: Path) -> list[str]:
+    ranked = [c for b in results.batches if (c := charts.ranks(results, b))]
+    if not ranked:
+        return []
+    figures.draw_ranks(ranked, out / "ranks")
+    used = "; ".join(f"batch {c.batch}: {', '.join(c.problems)}" for c in ranked)
+    caption = (
+        "Rank of each method's median, 1 is best. Left: over problems, at the end. "
+        f"Right: mean over problems. Problems that every method has run on: {used}."
+    )
+    return [page.figure(out / "ranks", "Ranks", caption)]
+
+
+def _boxes(results: Results, out: Path) -> list[str]:
+    parts = []
+    for batch in results.batches:
+        path = out / f"boxes-batch{batch}"
+        figures.draw_boxes(charts.boxes(results, batch), path)
+        caption = (
+            "All runs at the end. Gaps are to the minimum where it is known, else to "
+            "the best known value where the title says so."
+        )
+        title = f"Final values, batch {batch}"
+        parts.append(page.figure(path, title, caption))
+    return parts
+
+
+def _differences(results: Results, out: Path) -> list[str]:
+    parts = []
+    for batch in results.batches:
+        data = charts.differences(results, EXACT, ADDITIVE, batch)
+        if not data:
+            continue
+        path = out / f"difference-batch{batch}"
+        label = f"{EXACT} − {ADDITIVE}"
+        figures.draw_differences(data, label, path)
+        caption = (
+            "Left of each pair: median difference over replicates with its 95 % "
+            "interval. Right: all differences at the end; zero solid, median dashed. "
+            f"Below zero {EXACT} is better."
+        )
+        title = f"{label}, batch {batch}"
+        parts.append(page.figure(path, title, caption))
+    return parts
+
+
+def _time(results: Results, out: Path) -> list[str]:
+    header, rows = tables.cpu(results)
+    caption = "Median over all runs; a run is one cell. The ask includes the fit."
+    parts = [page.table(header, rows, caption=caption)]
+    times = [c for b in results.batches if (c := charts.ask_time(results, b))]
+    if times:
+        figures.draw_ask_time(times, out / "ask-time")
+        caption = "Median over all runs of the CPU time of an ask, per point asked."
+        parts.append(page.figure(out / "ask-time", "Time to ask", caption))
+    return parts
+
+
+def _failed(results: Results) -> list[str]:
+    if not results.failures:
+        return [page.paragraph("No cell failed.")]
+    rows = [[f.cell.name, f.reason, f.host] for f in results.failures]
+    parts = [page.table(["cell", "reason", "host"], rows, text=(1,))]
+    parts += [
+        page.folded(f"What {f.cell.name} left behind", f.traceback)
+        for f in results.failures[:50]
+        if f.traceback
+    ]
+    return parts
+
+
+def _what_was_run(results: Results) -> list[str]:
+    return [
+        page.table(["", ""], tables.protocol(results), text=(1,)),
+        page.table(["version", "records"], tables.versions(results), text=(0,)),
+    ]
+
+
+def _cite() -> list[str]:
+    software = f"Computed with sumbo {version('sumbo')}. The study is that of:"
+    return [page.paragraph(software), page.verbatim(_CITATION)]
+
+
+def _write_csv(
+    path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([header, *rows])
+    write_atomically(path, text.getvalue())

@@ -1,0 +1,241 @@
+"""What every method promises."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from sumbo.checkpoint import join_state, split_state
+from sumbo.methods import METHODS, Info, Method, make
+from sumbo.optimizer import Optimizer
+from sumbo.rng import rng_at
+from sumbo.space import Categorical, Integer, Space
+from sumbo.testing import scenes
+from sumbo.testing.claims import (
+    claim,
+    fingerprint,
+    read_only,
+    require,
+    require_in_cube,
+    require_same_bits,
+)
+from sumbo.typing import Float, ndarray
+
+Settings = Mapping[str, Any]
+
+# Fewer than the default, so that the model takes over soon.
+DESIGN = 5
+
+
+def check_method(name: str, **settings: Any) -> None:
+    """Check everything that a registered method promises.
+
+    ``settings`` are those of the method; choose them so that a proposal takes a
+    fraction of a second, since some fifty are made.
+    """
+    for check in METHOD_CHECKS:
+        check(name, settings)
+
+
+def check_listing(name: str, settings: Settings) -> None:
+    """Check name, label, citation, settings and presets."""
+    with claim(f"method {name!r}"):
+        cls = METHODS.get(name)
+        frozen = getattr(getattr(cls, "__dataclass_params__", None), "frozen", False)
+        require(frozen, "is not a frozen dataclass, so its settings can change")
+        require(isinstance(make(name, **settings), Method), "lacks a part of Method")
+        package, _, file = cls.__module__.rpartition(".")
+        require(
+            package != METHODS.package or file == name,
+            f"is registered in {file}.py. Name the file as the method",
+        )
+        for attribute in ("label", "cite"):
+            text = getattr(cls, attribute)
+            require(
+                isinstance(text, str) and text.strip(), f"{attribute}={text!r} is empty"
+            )
+        require((cls.__doc__ or "").strip(), "has no docstring")
+        for preset in cls.presets:
+            make(name, preset)
+
+
+def check_saved_settings(name: str, settings: Settings) -> None:
+    """Check that a saved run has the settings of the one that went on."""
+    with claim(f"settings of method {name!r}"):
+        opt = Optimizer(scenes.BOX, method=name, seed=1, **settings)
+        there = through_file(opt)
+        require(
+            there.settings == opt.settings,
+            f"{opt.settings} became {there.settings} in a file. Use numbers, strings, "
+            "booleans and lists",
+        )
+
+
+def check_proposals(name: str, settings: Settings) -> None:
+    """Check shape, cube, repeatability and untouched arguments of ``propose``."""
+    with claim(f"propose of method {name!r}"):
+        space = Space.of(scenes.BOX)
+        method, data = make(name, **settings), scenes.data(space, 9, pending=2)
+        before = data.U.tobytes(), data.y.tobytes(), data.pending.tobytes()
+        U, state, info = method.propose(rng_at(3, "testing"), {}, data, 2)
+        require_in_cube(U, (2, space.dim))
+        require(isinstance(info, Info), f"returned {info!r} instead of an Info")
+
+        # What a file gives back is all that a resumed run has.
+        saved = join_state(*split_state(state))
+        known = read_only(saved)
+        once, _, _ = method.propose(rng_at(5, "testing"), known, data, 1)
+        require(
+            fingerprint(known) == fingerprint(saved),
+            "changed the state it was given. Return a new one",
+        )
+        again, _, _ = method.propose(rng_at(5, "testing"), state, data, 1)
+        require_in_cube(once, (1, space.dim))
+        require_same_bits(once, again, "the state does not survive a file")
+        after = data.U.tobytes(), data.y.tobytes(), data.pending.tobytes()
+        require(before == after, "changed the data it was given")
+
+
+def check_seed(name: str, settings: Settings) -> None:
+    """Check that the seed alone decides, and that it does decide."""
+    with claim(f"seeds of method {name!r}"):
+        runs = [_short_run(name, settings, seed) for seed in (11, 11, 12)]
+        require_same_bits(runs[0], runs[1], "two runs with one seed differ")
+        require(
+            not np.array_equal(runs[0][-1], runs[2][-1]),
+            "two runs with different seeds ask the same point",
+        )
+
+
+def check_resume(name: str, settings: Settings) -> None:
+    """Check that a run saved and loaded at every turn asks the same points."""
+    with claim(f"resuming method {name!r}"):
+        begin = {"method": name, "seed": 7, "n_init": DESIGN, **settings}
+        whole = scenes.play(Optimizer(scenes.BOX, **begin), lambda opt: opt)
+        broken = scenes.play(Optimizer(scenes.BOX, **begin), through_file)
+        for i, (a, b) in enumerate(zip(whole, broken, strict=True)):
+            require_same_bits(a, b, f"ask number {i} of the resumed run")
+
+
+def check_hard_data(name: str, settings: Settings) -> None:
+    """Check finite points inside the box where data are constant, doubled or few."""
+    space = Space.of(scenes.BOX)
+    X = space.decode(scenes.points(space, 6, "hard"))
+    y = np.array([scenes.value(space, x) for x in X])
+    twice = np.vstack([X, X[:4]])
+    cases: dict[str, Callable[[Optimizer], None]] = {
+        "constant values": lambda opt: opt.tell(X, np.full(len(X), -3.7)),
+        "points told twice": lambda opt: opt.tell(twice, np.append(y, y[:4])),
+        "points told twice with other values": lambda opt: opt.tell(
+            twice, np.append(y, y[:4] + 0.31)
+        ),
+        "one point told six times": lambda opt: opt.tell(
+            np.tile(X[0], (6, 1)), np.full(6, 2.9)
+        ),
+        "one observation": lambda opt: opt.tell(X[0], y[0]),
+        "huge values": lambda opt: opt.tell(X, 1e200 * y),
+        "tiny values": lambda opt: opt.tell(X, 1e-200 * y),
+        "failed evaluations": lambda opt: (
+            opt.tell(X[:3], y[:3]),
+            opt.tell(X[3:], failed=True),
+        )[0],
+        "one success among failures": lambda opt: (
+            opt.tell(X[1:], failed=True),
+            opt.tell(X[0], y[0]),
+        )[0],
+    }
+    for what, fill in cases.items():
+        with claim(f"method {name!r} with {what}"):
+            opt = Optimizer(scenes.BOX, method=name, seed=5, n_init=1, **settings)
+            fill(opt)
+            _require_fresh(opt, opt.ask(2))
+
+
+def check_one_parameter(name: str, settings: Settings) -> None:
+    """Check a search along a single coordinate."""
+    with claim(f"method {name!r} with one parameter"):
+        opt = Optimizer([(3.3, 8.9)], method=name, seed=6, n_init=3, **settings)
+        for _ in range(5):
+            x = opt.ask()
+            require(x.shape == (1,), f"asked a point of shape {x.shape}, not (1,)")
+            _require_fresh(opt, x[None])
+            opt.tell(x, scenes.value(opt.space, x))
+
+
+def check_batch(name: str, settings: Settings) -> None:
+    """Check ten points at once, and two more while they are pending: all distinct."""
+    with claim(f"a batch of method {name!r}"):
+        opt = Optimizer(scenes.BOX, method=name, seed=8, n_init=DESIGN, **settings)
+        X = opt.space.decode(scenes.points(opt.space, 8, "batch"))
+        opt.tell(X, [scenes.value(opt.space, x) for x in X])
+        batch = opt.ask(10)
+        _require_fresh(opt, batch)
+        _require_fresh(opt, np.vstack([batch, opt.ask(2)]))
+
+
+def check_mixed_space(name: str, settings: Settings) -> None:
+    """Check integers, choices and logarithmic scales."""
+    with claim(f"method {name!r} with a mixed space"):
+        opt = Optimizer(scenes.MIXED, method=name, seed=9, n_init=DESIGN, **settings)
+        for n in (DESIGN, 3, 1):
+            X = opt.ask(n)
+            _require_fresh(opt, X)
+            for x in X:
+                opt.tell(x, scenes.value(opt.space, x))
+
+
+def check_exhausted_space(name: str, settings: Settings) -> None:
+    """Check that all points of a small space are asked before one comes again."""
+    with claim(f"method {name!r} with a space of four points"):
+        small = [Integer("level", 3, 4), Categorical("rule", ("sum", "max"))]
+        opt = Optimizer(small, method=name, seed=10, n_init=2, **settings)
+        for _ in range(4):
+            x = opt.ask()
+            _require_fresh(opt, x[None])
+            opt.tell(x, scenes.value(opt.space, x))
+        require(opt.space.contains(opt.ask()), "asked a point outside the space")
+
+
+METHOD_CHECKS: tuple[Callable[[str, Settings], None], ...] = (
+    check_listing,
+    check_saved_settings,
+    check_proposals,
+    check_seed,
+    check_resume,
+    check_hard_data,
+    check_one_parameter,
+    check_batch,
+    check_mixed_space,
+    check_exhausted_space,
+)
+
+
+def through_file(opt: Optimizer) -> Optimizer:
+    """Return the optimizer after it was saved and loaded."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "run.npz"
+        opt.save(path)
+        return Optimizer.load(path)
+
+
+def _short_run(name: str, settings: Settings, seed: int) -> Float[ndarray, "n K"]:
+    opt = Optimizer(scenes.BOX, method=name, seed=seed, n_init=DESIGN, **settings)
+    for n in (DESIGN, 1, 1):
+        X = opt.ask(n)
+        opt.tell(X, [scenes.value(opt.space, x) for x in X])
+    return opt.X
+
+
+def _require_fresh(opt: Optimizer, X: ndarray) -> None:
+    """Check that points lie inside the space, and that none is known or repeated.
+
+    Raises:
+        AssertionError: If one does not, or is.
+    """
+    require(opt.space.contains(X), f"asked points outside the space: {X!r}")
+    rows = [tuple(x) for x in X]
+    known = {tuple(x) for x in opt.X}
+    require(len(set(rows)) == len(rows), f"asked a point twice: {X!r}")
+    require(not known & set(rows), f"asked a point that was told before: {X!r}")

@@ -1,0 +1,216 @@
+"""The command line as a user meets it."""
+
+import json
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import sumbo
+from sumbo.cli import app
+from sumbo.cli.objective import Command, load_function
+from sumbo.cli.parameters import groups_of, settings_of, space_of
+from sumbo.errors import ArgumentError, EvaluationError, SumboError
+from sumbo.space import Integer, Real
+
+PROGRAM = """
+import sys
+a, b = float(sys.argv[1]), int(sys.argv[2])
+if b > 3:
+    print("no such mode", file=sys.stderr)
+    sys.exit(3)
+print("working")
+print((a - 0.7) ** 2 + b)
+"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    path = tmp_path / "simulate.py"
+    path.write_text(PROGRAM)
+    return f"{sys.executable} {path} {{a}} {{b}}"
+
+
+def invoke(*words):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    if isinstance(result.exception, SumboError):
+        raise result.exception
+    return result
+
+
+def space():
+    return space_of([], ["a:0.2:1.9"], ["b:1:6"], [])
+
+
+def test_version_is_that_of_the_package():
+    assert invoke("--version").stdout.strip() == f"sumbo {sumbo.__version__}"
+
+
+@pytest.mark.parametrize("words", [(), ("minimize",), ("study",), ("study", "run")])
+def test_help_shows_what_there_is(words):
+    result = invoke(*words, "--help")
+    assert result.exit_code == 0
+    assert "Usage" in result.stdout
+
+
+def test_methods_lists_every_method_and_its_settings():
+    listing = invoke("methods").stdout
+    assert all(name in listing for name in sumbo.methods.names())
+    settings = invoke("methods", "alcb2").stdout
+    assert "beta" in settings
+    assert "'adam'" in settings  # what the paper's preset says
+
+
+def test_problems_lists_every_problem_and_describes_one():
+    listing = invoke("problems").stdout
+    assert all(name in listing for name in sumbo.problems.names())
+    assert "obstacles" in invoke("problems", "rover").stdout
+
+
+def test_problems_draws_a_picture(tmp_path):
+    out = tmp_path / "levy.png"
+    assert invoke("problems", "levy5", "--plot", "--out", out).exit_code == 0
+    assert out.read_bytes().startswith(b"\x89PNG")
+
+
+def test_minimize_runs_a_program_and_skips_its_failures(program, tmp_path):
+    out = tmp_path / "result.json"
+    words = ["--command", program, "--real", "a:0.2:1.9", "--integer", "b:1:6"]
+    options = ["--budget", 14, "--n-init", 9, "--seed", 4, "--json", out]
+    result = invoke("minimize", *words, *options)
+    assert result.exit_code == 0
+    assert "best value" in result.stdout
+    assert "no such mode" in result.stderr
+    found = json.loads(out.read_text())
+    assert found["nfev"] == 14
+    failed = [e for e in found["evaluations"] if e["y"] is None]
+    assert failed
+    assert all(e["x"]["b"] > 3 for e in failed)
+    good = [e["y"] for e in found["evaluations"] if e["y"] is not None]
+    assert found["fun"] == min(good)
+    assert found["x"]["b"] in range(1, 7)
+
+
+def test_minimize_resumes_from_its_checkpoint(program, tmp_path):
+    words = ["minimize", "--command", program, "--real", "a:0.2:1.9"]
+    words += ["--integer", "b:1:3", "--n-init", 5, "--seed", 2, "--quiet"]
+    whole, parts = tmp_path / "whole.json", tmp_path / "parts.json"
+    invoke(*words, "--budget", 9, "--json", whole)
+    saved = ("--checkpoint", tmp_path / "run.npz")
+    invoke(*words, *saved, "--budget", 6)
+    invoke(*words, *saved, "--budget", 9, "--json", parts)
+    assert json.loads(parts.read_text()) == json.loads(whole.read_text())
+
+
+def test_minimize_runs_a_python_function_and_writes_json_to_stdout(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "mymodel.py").write_text("def loss(x):\n    return 3 * x[0]\n")
+    monkeypatch.chdir(tmp_path)
+    words = ["minimize", "mymodel:loss", "--bounds", "0.5:2"]
+    result = invoke(*words, "--budget", 3, "--n-init", 2, "--json", "-", "--quiet")
+    found = json.loads(result.stdout)
+    assert found["fun"] == 3 * found["x"]["x0"]
+
+
+def test_raise_ends_the_run_at_the_first_failure():
+    words = ["minimize", "--command", "false", "--bounds", "0:1", "--budget", 3]
+    with pytest.raises(EvaluationError, match="exit code 1"):
+        invoke(*words, "--n-init", 1, "--on-error", "raise")
+
+
+def test_run_without_any_success_exits_with_an_error():
+    words = ["minimize", "--command", "false", "--bounds", "0:1", "--budget", 3]
+    assert invoke(*words, "--n-init", 1, "--quiet").exit_code == 1
+
+
+def test_values_cannot_become_commands(tmp_path):
+    trap = tmp_path / "trap"
+    choices = space_of([], [], [], [f"mode:plain,; touch {trap}"])
+    command = Command.of("echo {mode} 4.5", choices, None)
+    with pytest.raises(EvaluationError, match="not a number"):
+        command([f"; touch {trap}"])
+    assert not trap.exists()
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("false {a} {b}", "exit code 1"),
+        ("echo {a} words", "not a number"),
+        ("no-such-program {a}", "cannot be started"),
+        ("sleep 5", "longer than 0.2 s"),
+    ],
+)
+def test_command_says_why_it_failed(template, message):
+    command = Command.of(template, space(), 0.2)
+    with pytest.raises(EvaluationError, match=message):
+        command([0.5, 3])
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [("echo {c}", r"\{c\}"), ("", "empty"), ("echo {a", "cannot be read")],
+)
+def test_unusable_templates_are_refused(template, message):
+    with pytest.raises(ArgumentError, match=message):
+        Command.of(template, space(), None)
+
+
+@pytest.mark.parametrize(
+    "spec", ["nothing", "no.such.module:f", "math:nothing", "math:pi"]
+)
+def test_unusable_functions_are_refused(spec):
+    with pytest.raises(ArgumentError):
+        load_function(spec)
+
+
+def test_functions_are_loaded_by_name():
+    import math
+
+    assert load_function("math:sin") is math.sin
+
+
+def test_parameters_are_read_from_options():
+    parsed = space_of(["-1:2*2"], ["rate:1e-4:1:log"], ["n:1:9"], ["mode:a,b"])
+    assert parsed.names == ("x0", "x1", "rate", "n", "mode")
+    assert parsed.parameters[0] == Real("x0", -1.0, 2.0)
+    assert parsed.parameters[2] == Real("rate", 1e-4, 1.0, log=True)
+    assert parsed.parameters[3] == Integer("n", 1, 9)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (["0"], [], [], []),
+        (["0:1*x"], [], [], []),
+        ([], ["a:0"], [], []),
+        ([], ["a:0:1:lin"], [], []),
+        ([], ["a:zero:1"], [], []),
+        ([], [], [], ["mode"]),
+        ([], [], [], []),
+    ],
+)
+def test_unreadable_parameters_are_refused(options):
+    with pytest.raises(ArgumentError):
+        space_of(*options)
+
+
+def test_groups_and_settings_are_read_from_options():
+    assert groups_of("a,b;c") == [["a", "b"], ["c"]]
+    assert groups_of("0;1,2") == [[0], [1, 2]]
+    assert groups_of("singletons") == "singletons"
+    assert groups_of(None) is None
+    assert settings_of(["beta=2.5", "kernel=rbf"]) == {"beta": 2.5, "kernel": "rbf"}
+    with pytest.raises(ArgumentError, match="KEY=VALUE"):
+        settings_of(["beta"])
+
+
+def test_errors_are_one_line_without_a_traceback(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["sumbo", "minimize", "math:sin"])
+    with pytest.raises(SystemExit) as stop:
+        app()
+    assert stop.value.code == 2
+    shown = capsys.readouterr().err
+    assert "no parameters" in shown
+    assert "Traceback" not in shown

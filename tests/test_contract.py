@@ -1,0 +1,246 @@
+"""Every registered method, problem, kernel and decomposition keeps its promises."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from sumbo import methods, problems, testing
+from sumbo.decompositions import DECOMPOSITIONS
+from sumbo.kernels import KERNELS
+from sumbo.methods import METHODS, Info
+from sumbo.problems import PROBLEMS
+from sumbo.testing.methods import (
+    check_batch,
+    check_listing,
+    check_proposals,
+    check_resume,
+    check_saved_settings,
+    check_seed,
+)
+
+# Cheaper than the defaults, and enough to go through every line.
+QUICK_METHODS: dict[str, dict[str, Any]] = {
+    "alcb2": {"candidates": 40},
+    "ats": {"candidates": 40},
+    "dumbo": {
+        "states": 2,
+        "adam_steps": 15,
+        "admm_iterations": 3,
+        "candidates": 32,
+        "starts": 3,
+    },
+    "max": {"candidates": 50, "rounds": 1, "sweeps": 2, "random_starts": 10},
+    "struct": {"candidates": 50, "rounds": 1, "sweeps": 2, "random_starts": 10},
+    "ts": {"candidates": 40},
+}
+QUICK_PROBLEMS: dict[str, dict[str, Any]] = {"lunar": {"seeds": (3, 17), "steps": 40}}
+BIBLIOGRAPHY = Path(__file__).parents[1] / "references.bib"
+
+
+def marked(name):
+    needs = bool(problems.info(name).needs)
+    return pytest.param(name, marks=pytest.mark.external if needs else ())
+
+
+every_check = pytest.mark.parametrize(
+    "check", testing.METHOD_CHECKS, ids=lambda check: check.__name__
+)
+
+
+@pytest.mark.parametrize("name", methods.names())
+@every_check
+def test_every_method_keeps_its_promises(check, name):
+    check(name, QUICK_METHODS.get(name, {}))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", methods.names())
+def test_every_method_keeps_its_promises_with_its_defaults(name):
+    testing.check_method(name)
+
+
+@pytest.mark.parametrize("kernel", KERNELS.names())
+def test_every_kernel_keeps_its_promises(kernel):
+    testing.check_kernel(kernel)
+
+
+@pytest.mark.parametrize("decomposition", DECOMPOSITIONS.names())
+def test_every_decomposition_keeps_its_promises(decomposition):
+    testing.check_decomposition(decomposition)
+
+
+@pytest.mark.parametrize("problem", [marked(name) for name in PROBLEMS.names()])
+def test_every_problem_keeps_its_promises(problem):
+    ready, reason = problems.available(problem)
+    if not ready:
+        pytest.skip(reason)
+    testing.check_problem(problem, **QUICK_PROBLEMS.get(problem, {}))
+
+
+def cited():
+    keys = {METHODS.get(name).cite for name in methods.names()}
+    return sorted(keys | {PROBLEMS.get(name).cite for name in PROBLEMS.names()})
+
+
+@pytest.mark.skipif(not BIBLIOGRAPHY.exists(), reason="references.bib is not here")
+@pytest.mark.parametrize("key", cited())
+def test_every_citation_is_in_the_bibliography(key):
+    testing.check_citation(key, BIBLIOGRAPHY)
+
+
+# ---------------------------------------------------------------------- the checks fail
+@pytest.fixture
+def registered(monkeypatch):
+    """Return a function that registers a method for the time of one test."""
+    methods.names()
+    monkeypatch.setattr(METHODS, "_items", dict(METHODS._items))
+
+    def register(name, cls):
+        METHODS.register(name)(cls)
+        return name
+
+    return register
+
+
+@dataclass(frozen=True, kw_only=True)
+class Good:
+    """Uniform points, as a third party would write them."""
+
+    cite: ClassVar[str] = "someone2024"
+    label: ClassVar[str] = "Mine"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    def propose(self, rng, state, data, q):
+        return rng.random((q, data.domain.dim)), {"calls": 1}, Info()
+
+
+class Unlabelled(Good):
+    """Uniform points without a label."""
+
+    label: ClassVar[str] = " "
+
+
+class Outside(Good):
+    """Points beside the cube."""
+
+    def propose(self, rng, state, data, q):
+        return 1.1 + rng.random((q, data.domain.dim)), {}, Info()
+
+
+class Flat(Good):
+    """A vector instead of a matrix."""
+
+    def propose(self, rng, state, data, q):
+        return rng.random(data.domain.dim), {}, Info()
+
+
+class Global(Good):
+    """Points from a generator of its own, which nobody can repeat."""
+
+    stream: ClassVar[np.random.Generator] = np.random.default_rng(5)
+
+    def propose(self, rng, state, data, q):
+        return self.stream.random((q, data.domain.dim)), {}, Info()
+
+
+class Seedless(Good):
+    """Points that do not depend on the seed."""
+
+    def propose(self, rng, state, data, q):
+        rng = np.random.default_rng(data.step)
+        return rng.random((q, data.domain.dim)), {}, Info()
+
+
+class Hidden(Good):
+    """Points that depend on what no checkpoint holds."""
+
+    calls: ClassVar[dict[int, int]] = {}
+
+    def propose(self, rng, state, data, q):
+        number = self.calls[id(self)] = self.calls.get(id(self), 0) + 1
+        rng = np.random.default_rng([number, data.step])
+        return rng.random((q, data.domain.dim)), {}, Info()
+
+
+class Meddling(Good):
+    """A method that writes into the state it was given."""
+
+    def propose(self, rng, state, data, q):
+        if state:
+            state["sum"][0] += 1.0
+        return rng.random((q, data.domain.dim)), {"sum": np.zeros(2)}, Info()
+
+
+class Forgetful(Good):
+    """A method whose state is a set, which no file keeps."""
+
+    def propose(self, rng, state, data, q):
+        return rng.random((q, data.domain.dim)), {"seen": {1, 2}}, Info()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tupled(Good):
+    """A setting that comes back from a file as something else."""
+
+    sizes: tuple[int, ...] = (3, 4)
+
+
+@dataclass(kw_only=True)
+class Changeable:
+    """Settings that can change while a run goes on."""
+
+    cite: ClassVar[str] = "someone2024"
+    label: ClassVar[str] = "Mine"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    size: int = field(default=3)
+
+    def propose(self, rng, state, data, q):
+        return rng.random((q, data.domain.dim)), {}, Info()
+
+
+def test_a_method_of_a_third_party_passes_without_a_bibliography(registered):
+    testing.check_method(registered("good", Good))
+
+
+@pytest.mark.parametrize(
+    ("check", "cls", "message"),
+    [
+        (check_listing, Unlabelled, "label=' ' is empty"),
+        (check_listing, Changeable, "not a frozen dataclass"),
+        (check_saved_settings, Tupled, r"\(3, 4\).*became.*\[3, 4\]"),
+        (check_proposals, Outside, "outside the unit cube"),
+        (check_proposals, Flat, r"shape \(4,\), not \(2, 4\)"),
+        (check_proposals, Global, "does not survive a file"),
+        (check_proposals, Meddling, "read-only"),
+        (check_proposals, Forgetful, "seen"),
+        (check_seed, Global, "two runs with one seed differ"),
+        (check_seed, Seedless, "different seeds ask the same"),
+        (check_resume, Hidden, "ask number [0-9] of the resumed run"),
+        (check_batch, Flat, "Error"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_a_broken_promise_is_named(check, cls, message, registered):
+    name = registered("broken", cls)
+    with pytest.raises(AssertionError, match=rf"(?s)'broken'.*{message}"):
+        check(name, {})
+
+
+def test_an_unknown_name_fails_with_the_nearest_ones():
+    with pytest.raises(AssertionError, match=r"'matern53'.*Did you mean 'matern52'"):
+        testing.check_kernel("matern53")
+
+
+@pytest.mark.parametrize(
+    "entry", ["@article{here2020,", "  @Book {here2020 ,", "@misc{\n  here2020,"]
+)
+def test_a_citation_is_found_by_its_key(tmp_path, entry):
+    path = tmp_path / "some.bib"
+    path.write_text(f"% a list\n@article{{other2019,\n}}\n{entry} title = {{A}}}}\n")
+    testing.check_citation("here2020", path)
+    with pytest.raises(AssertionError, match="cite='there2020' has no entry"):
+        testing.check_citation("there2020", path)

@@ -1,0 +1,459 @@
+"""MAP and Adam fits: what is maximised, invariances, and the retry ladder."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import irregular
+import reference
+from sumbo import AdditiveGP
+from sumbo.errors import ArgumentError, UnknownNameError
+from sumbo.gp.evidence import Evidence
+from sumbo.gp.fit import AdamFit, MapFit, Priors
+from sumbo.kernels import as_kernel
+
+GROUPS = ((0, 2), (1,))
+
+
+def toy_data(rng, N=40, groups=GROUPS, noise=4e-3, kernel="matern52"):
+    """Return data drawn from a model of these groups, and the model."""
+    truth = AdditiveGP(
+        groups=groups,
+        kernel=kernel,
+        lengthscales=[0.31, 0.12, 0.72][: 1 + max(max(g) for g in groups)],
+        variances=[1.4, 0.6][: len(groups)],
+        noise=noise,
+        mean=-0.4,
+    )
+    X = rng.random((N, truth.dim))
+    return (
+        irregular.frozen(X),
+        irregular.frozen(irregular.draw_outputs(rng, truth, X)),
+        truth,
+    )
+
+
+def log_posterior(gp, X, y, spans, priors=Priors()):  # noqa: B008 (frozen)
+    """Return the density that the MAP fit maximises, from the textbook formulas.
+
+    Outputs standardised, inputs in units of the box, mean at its best value, and
+    normal densities of the logarithms of all other parameters.
+    """
+    scale = y.std()
+    lengthscales = [
+        l / spans[list(group)]
+        for l, group in zip(reference.lengthscales_of(gp), gp.groups, strict=True)
+    ]
+    unit = AdditiveGP(
+        groups=gp.groups,
+        kernel=gp.kernel,
+        lengthscales=lengthscales,
+        variances=gp.variances / scale**2,
+        noise=gp.noise / scale**2,
+    )
+    U, z = X / spans, (y - y.mean()) / scale
+    K = reference.observed_covariance(unit, U)
+    unit = replace(unit, mean=reference.generalised_least_squares_mean(K, z))
+    total = reference.log_likelihood(unit, U, z)
+    for l in lengthscales:
+        mode = priors.lengthscale * math.sqrt(len(l))
+        total += reference.log_prior(l, mode, priors.lengthscale_sd)
+    mode = 1 / len(gp.groups)
+    total += reference.log_prior(unit.variances, mode, priors.variance_sd)
+    return total + reference.log_prior(unit.noise, priors.noise, priors.noise_sd)
+
+
+def parameters(gp):
+    """Return all parameters as one vector of logarithms, the mean left out."""
+    return gp.hyperparameters().log()
+
+
+# ---------------------------------------------------------------------- MAP
+def test_fit_improves_the_log_posterior_and_is_stationary(rng):
+    X, y, truth = toy_data(rng)
+    start = AdditiveGP(groups=GROUPS)
+    fitted = start.fit(X, y, spans=1.0)
+    spans = np.ones(3)
+    best = log_posterior(fitted, X, y, spans)
+    assert best > log_posterior(start, X, y, spans) + 1.0
+    assert best > log_posterior(truth, X, y, spans) - 1e-3
+
+    def value(theta):
+        other = fitted.with_hyperparameters(fitted.hyperparameters().from_log(theta))
+        return log_posterior(other, X, y, spans)
+
+    gradient = reference.finite_difference(value, parameters(fitted), step=1e-4)
+    # ftol = 1e-7 per observation: the remaining slope is small against N = 40.
+    assert np.abs(gradient).max() < 0.15
+
+
+@pytest.mark.parametrize("kernel", irregular.KERNELS)
+def test_fit_is_at_least_as_probable_as_the_truth(kernel, rng):
+    X, y, truth = toy_data(rng, N=25, kernel=kernel)
+    fitted = AdditiveGP(groups=GROUPS, kernel=kernel).fit(X, y, spans=1.0)
+    spans = np.ones(3)
+    assert log_posterior(fitted, X, y, spans) > log_posterior(truth, X, y, spans)
+    assert fitted.kernel == kernel
+
+
+def test_fit_of_overlapping_groups_improves_the_log_posterior(rng):
+    groups = ((0, 1), (1,), (1, 2, 0))
+    gp = irregular.random_gp(rng, groups, noise=0.01, shared=False)
+    X = rng.random((30, 3))
+    y = irregular.draw_outputs(rng, gp, X)
+    start = AdditiveGP(groups=groups)
+    fitted = start.fit(X, y, spans=1.0)
+    spans = np.ones(3)
+    assert log_posterior(fitted, X, y, spans) > log_posterior(start, X, y, spans)
+    assert [len(l) for l in fitted.lengthscales] == [2, 1, 3]
+
+
+def test_fit_finds_sensible_parameters_of_a_draw(rng):
+    X, y, truth = toy_data(rng, N=150, noise=0.02)
+    fitted = AdditiveGP(groups=GROUPS).fit(X, y)
+    # Within a factor of 3 (e^1.1): a posterior mode of one draw is no exact recovery.
+    assert np.abs(parameters(fitted) - parameters(truth)).max() < 1.1
+    assert abs(math.log(fitted.noise / truth.noise)) < 0.7
+    assert fitted.lengthscales[1] < fitted.lengthscales[0] < fitted.lengthscales[2]
+
+
+def test_fit_reports_the_likelihood_of_what_it_returns(rng):
+    X, y, _ = toy_data(rng)
+    fitted = AdditiveGP(groups=GROUPS).fit(X, 37.0 * y + 5.0)
+    expected = reference.log_likelihood(fitted, X, 37.0 * y + 5.0)
+    assert fitted.info is not None
+    assert fitted.info.log_likelihood == pytest.approx(expected, rel=1e-7)
+    assert fitted.info.how == "map"
+    assert fitted.info.evaluations >= fitted.info.starts
+    assert fitted.info.events == ()
+
+
+def test_fitted_mean_is_that_of_generalised_least_squares(rng):
+    X, y, _ = toy_data(rng)
+    fitted = AdditiveGP(groups=GROUPS).fit(X, y)
+    K = reference.observed_covariance(fitted, X)
+    expected = reference.generalised_least_squares_mean(K, y)
+    assert fitted.mean == pytest.approx(expected, rel=1e-6)
+
+
+def test_fit_is_deterministic_in_the_seed(rng):
+    X, y, _ = toy_data(rng)
+    first = AdditiveGP(groups=GROUPS).fit(X, y, seed=5)
+    again = AdditiveGP(groups=GROUPS).fit(X, y, seed=5)
+    np.testing.assert_array_equal(parameters(first), parameters(again))
+    assert first.mean == again.mean
+    assert first.info == again.info
+
+
+def test_another_seed_tries_other_starts(rng):
+    X, y, _ = toy_data(rng)
+    counts = {
+        AdditiveGP(groups=GROUPS).fit(X, y, seed=seed, starts=4).info.evaluations
+        for seed in range(4)
+    }
+    assert len(counts) > 1
+
+
+def test_more_starts_never_make_it_worse(rng):
+    X, y, _ = toy_data(rng, N=12)
+    one, five = (
+        AdditiveGP(groups=GROUPS).fit(X, y, starts=starts, spans=1.0)
+        for starts in (1, 5)
+    )
+    spans = np.ones(3)
+    assert log_posterior(five, X, y, spans) >= log_posterior(one, X, y, spans)
+    assert five.info.evaluations > one.info.evaluations
+
+
+@pytest.mark.parametrize("a", [1e-7, 3e-3, 250.0, 4e8])
+def test_fit_follows_affine_changes_of_the_outputs(a, rng):
+    X, y, _ = toy_data(rng)
+    b = 17.0 * a
+    start = AdditiveGP(groups=GROUPS, variances=0.5, noise=0.01)
+    moved = AdditiveGP(groups=GROUPS, variances=0.5 * a**2, noise=0.01 * a**2)
+    first, other = start.fit(X, y), moved.fit(X, a * y + b)
+    np.testing.assert_allclose(other.lengthscales, first.lengthscales, rtol=1e-2)
+    np.testing.assert_allclose(other.variances, first.variances * a**2, rtol=1e-2)
+    assert other.noise == pytest.approx(first.noise * a**2, rel=2e-2)
+    assert other.mean == pytest.approx(a * first.mean + b, rel=1e-2)
+
+
+@pytest.mark.parametrize("a", [1e-20, 1e-13, 1e-4, 1e5, 1e90])
+def test_fit_from_the_default_start_serves_any_scale_of_outputs(a, rng):
+    X, y, _ = toy_data(rng)
+    first = AdditiveGP(groups=GROUPS).fit(X, y)
+    other = AdditiveGP(groups=GROUPS).fit(X, a * y)
+    rescaled = replace(
+        other, variances=other.variances / a**2, noise=other.noise / a**2
+    )
+    spans = np.ptp(X, axis=0)
+    assert log_posterior(rescaled, X, y, spans) == pytest.approx(
+        log_posterior(first, X, y, spans), abs=0.1
+    )
+
+
+def test_fit_follows_changes_of_the_units_of_the_inputs(rng):
+    X, y, _ = toy_data(rng)
+    units = np.array([1000.0, 0.02, 7.3])
+    first = AdditiveGP(groups=GROUPS, lengthscales=[0.3, 0.4, 0.5]).fit(
+        X, y, spans=[1.1, 0.9, 1.3]
+    )
+    other = AdditiveGP(groups=GROUPS, lengthscales=[0.3, 0.4, 0.5] * units).fit(
+        X * units + 3.0, y, spans=[1.1, 0.9, 1.3] * units
+    )
+    np.testing.assert_allclose(
+        other.lengthscales, first.lengthscales * units, rtol=1e-2
+    )
+    np.testing.assert_allclose(other.variances, first.variances, rtol=1e-2)
+
+
+def test_without_spans_the_range_of_the_data_is_the_unit(rng):
+    X, y, _ = toy_data(rng)
+    spans = np.ptp(X, axis=0)
+    first = AdditiveGP(groups=GROUPS).fit(X, y)
+    other = AdditiveGP(groups=GROUPS).fit(X, y, spans=spans)
+    np.testing.assert_allclose(parameters(first), parameters(other), rtol=1e-6)
+
+
+def test_priors_pull_the_parameters(rng):
+    X, y, _ = toy_data(rng, N=15)
+    short = Priors(lengthscale=0.05, lengthscale_sd=0.1)
+    fitted = AdditiveGP(groups=((0,), (1,), (2,))).fit(X, y, spans=1.0, priors=short)
+    assert (np.abs(np.log(fitted.lengthscales / 0.05)) < 0.4).all()
+
+
+def test_lengthscale_prior_grows_with_the_root_of_the_group_size(rng):
+    # Outputs say nothing (one observation), so the mode of the prior is the answer.
+    gp = AdditiveGP(groups=((0,), (1, 2, 3)))
+    fitted = gp.fit(rng.random((1, 4)), [2.7], spans=1.0)
+    mode = Priors().lengthscale * np.sqrt([1, 3, 3, 3])
+    np.testing.assert_allclose(fitted.lengthscales, mode, rtol=1e-2)
+
+
+# ---------------------------------------------------------------------- odd data
+def test_fit_of_one_observation_returns_its_value_as_the_mean(rng):
+    fitted = AdditiveGP(groups=GROUPS).fit(rng.random((1, 3)), [3.25])
+    assert fitted.mean == pytest.approx(3.25)
+    assert np.isfinite(parameters(fitted)).all()
+
+
+@pytest.mark.parametrize("value", [0.0, 3.7, -2e9])
+def test_fit_of_constant_outputs_is_finite_and_predicts_the_constant(value, rng):
+    X = rng.random((9, 3))
+    fitted = AdditiveGP(groups=GROUPS).fit(X, np.full(9, value))
+    assert np.isfinite(parameters(fitted)).all()
+    mean, var = fitted.condition(X, np.full(9, value)).predict(rng.random((4, 3)))
+    np.testing.assert_allclose(mean, value, rtol=1e-9, atol=1e-9)
+    assert np.isfinite(var).all()
+
+
+def test_fit_survives_duplicated_and_constant_columns(rng):
+    X, y, _ = toy_data(rng, N=14)
+    X = np.vstack([X, X[:5], X[:1]])
+    X[:, 1] = 0.37
+    y = np.append(y, np.append(y[:5] + 0.01, 9.0))
+    fitted = AdditiveGP(groups=GROUPS).fit(X, y)
+    assert np.isfinite(parameters(fitted)).all()
+    assert fitted.info is not None
+    assert np.isfinite(fitted.info.log_likelihood)
+
+
+def test_fit_does_not_change_the_model_it_starts_from(rng):
+    X, y, _ = toy_data(rng, N=12)
+    gp = AdditiveGP(groups=GROUPS)
+    before = parameters(gp)
+    fitted = gp.fit(X, y)
+    np.testing.assert_array_equal(parameters(gp), before)
+    assert gp.info is None
+    assert fitted is not gp
+
+
+@pytest.mark.parametrize("spans", [0.0, -1.0, [1.0, 2.0], np.nan, [[1.0, 1.0, 1.0]]])
+def test_bad_spans_are_refused(spans, rng):
+    X, y, _ = toy_data(rng, N=6)
+    with pytest.raises(ArgumentError, match=r"spans=.*one positive number, or one per"):
+        AdditiveGP(groups=GROUPS).fit(X, y, spans=spans)
+
+
+def test_an_unknown_fit_names_the_known_ones(rng):
+    X, y, _ = toy_data(rng, N=6)
+    with pytest.raises(UnknownNameError, match=r"how='mop' is unknown.*'map'"):
+        AdditiveGP(groups=GROUPS).fit(X, y, how="mop")
+
+
+# ---------------------------------------------------------------------- retries
+class Spoiled:
+    """A correlation that is no kernel where ``broken`` says so."""
+
+    name = "spoiled"
+    smoothness = 99
+
+    def __init__(self, broken):
+        self.rbf = as_kernel("rbf")
+        self.broken = broken
+
+    def correlation(self, s):
+        return self.correlation_and_weight(s)[0]
+
+    def correlation_and_weight(self, s):
+        k, w = self.rbf.correlation_and_weight(s)
+        return self.broken(s, k), w
+
+    def spectral(self, rng, n, d):
+        return self.rbf.spectral(rng, n, d)
+
+
+def indefinite(s, k):
+    """Off-diagonal correlations of −0.9: impossible for more than two points."""
+    return np.where(s > 0, -0.9, 1.0)
+
+
+def spoiled_fit(rng, broken, start, **settings):
+    X, y, _ = toy_data(rng, N=12)
+    evidence = Evidence.of(
+        np.array(X), Spoiled(broken), start.groups, start.evidence(X).ties
+    )
+    return MapFit(spans=1.0, **settings)(evidence, np.array(y), start.hyperparameters())
+
+
+def test_a_start_that_cannot_be_evaluated_is_replaced_by_a_draw_of_the_prior(rng):
+    # Length-scales above 20 are "broken"; the model starts there, the prior does not.
+    def long_ones(s, k):
+        return indefinite(s, k) if s.max() < 1 / 20**2 else k
+
+    start = AdditiveGP(groups=((0, 1, 2),), lengthscales=90.0)
+    theta, info = spoiled_fit(rng, long_ones, start, starts=1)
+    assert info.events == ("start 0: not positive definite; drew from the prior",)
+    assert (theta.lengthscales < 20).all()
+    assert np.isfinite(info.log_likelihood)
+    assert info.evaluations > 1
+
+
+def test_the_last_good_parameters_are_kept_when_nothing_can_be_evaluated(rng):
+    start = AdditiveGP(
+        groups=GROUPS, lengthscales=[0.31, 0.47, 0.22], variances=[0.8, 1.9], noise=0.03
+    )
+    theta, info = spoiled_fit(rng, indefinite, start, starts=2)
+    np.testing.assert_allclose(theta.lengthscales, start.lengthscales)
+    np.testing.assert_allclose(theta.variances, start.variances)
+    assert theta.noise == pytest.approx(start.noise)
+    assert np.isfinite(theta.mean)
+    assert info.events == (
+        "start 0: not positive definite; drew from the prior",
+        "start 0: failed again; kept the best so far",
+        "start 1: not positive definite; drew from the prior",
+        "start 1: failed again; kept the best so far",
+        "no start could be evaluated; kept the last good parameters",
+    )
+
+
+def test_a_later_failure_keeps_the_best_that_was_seen(rng):
+    # Every third evaluation fails, wherever it is.
+    calls = iter(range(10**6))
+
+    def sometimes(s, k):
+        return indefinite(s, k) if next(calls) % 3 == 2 else k
+
+    start = AdditiveGP(groups=((0, 1, 2),), lengthscales=0.6)
+    theta, info = spoiled_fit(rng, sometimes, start, starts=2)
+    assert "start 0: not positive definite; drew from the prior" in info.events
+    assert np.isfinite(info.log_likelihood)
+    assert np.isfinite(theta.log()).all()
+
+
+def test_jitter_that_was_needed_is_reported(rng):
+    # Nearly constant functions, whose diagonal is a little too small: indefinite
+    # by −3e-7 of the variance, which the ladder can mend.
+    def low_diagonal(s, k):
+        return np.where(s > 0, k, 1.0 - 3e-7)
+
+    start = AdditiveGP(
+        groups=((0, 1, 2),), lengthscales=400.0, variances=900.0, noise=1e-9
+    )
+    _, info = spoiled_fit(rng, low_diagonal, start, starts=1)
+    assert info.jitter > 0
+    assert info.events[-1].startswith(f"added jitter {info.jitter:.1e}")
+
+
+# ---------------------------------------------------------------------- Adam
+def plain_adam(gp, X, y, steps, step_size):
+    """Return log-parameters after Adam's steps; [kingma2014] Alg. 1, ascending."""
+    theta = parameters(gp)
+    m = np.zeros(len(theta))
+    v = np.zeros(len(theta))
+    for t in range(1, steps + 1):
+        g = reference.log_likelihood_gradient(
+            gp.kernel, gp.groups, X, y - gp.mean, theta
+        )
+        m = 0.9 * m + (1 - 0.9) * g
+        v = 0.999 * v + (1 - 0.999) * g**2
+        theta = theta + step_size * (m / (1 - 0.9**t)) / (
+            np.sqrt(v / (1 - 0.999**t)) + 1e-8
+        )
+    return theta
+
+
+def adam_start(rng):
+    gp = irregular.random_gp(rng, ((0, 2), (1,)), noise=0.05, shared=False)
+    X = rng.random((9, 3))
+    return gp, irregular.frozen(X), irregular.frozen(irregular.draw_outputs(rng, gp, X))
+
+
+def test_adam_equals_a_plain_loop_over_the_textbook_gradient(rng):
+    gp, X, y = adam_start(rng)
+    fitted = gp.fit(X, y, how="adam", steps=150)
+    expected = plain_adam(gp, X, y, 150, 1e-4)
+    np.testing.assert_allclose(parameters(fitted), expected, rtol=0, atol=1e-9)
+    assert fitted.mean == gp.mean
+
+
+def test_adam_as_printed_moves_no_logarithm_by_more_than_about_a_tenth(rng):
+    gp, X, y = adam_start(rng)
+    fitted = gp.fit(X, y, how="adam")
+    moved = np.abs(parameters(fitted) - parameters(gp))
+    assert fitted.info is not None
+    assert fitted.info.evaluations == 1000
+    assert fitted.info.how == "adam"
+    assert 0.01 < moved.max() <= 0.11
+
+
+def test_adam_climbs_the_likelihood(rng):
+    gp, X, y = adam_start(rng)
+    fitted = gp.fit(X, y, how="adam", steps=200)
+    before = reference.log_likelihood(gp, X, y)
+    assert reference.log_likelihood(fitted, X, y) > before
+
+
+def test_adam_with_a_larger_step_moves_further(rng):
+    gp, X, y = adam_start(rng)
+    short = gp.fit(X, y, how="adam", steps=60)
+    long = gp.fit(X, y, how="adam", steps=60, step_size=1e-2)
+    start = parameters(gp)
+    ratio = np.abs(parameters(long) - start) / np.abs(parameters(short) - start)
+    assert ratio.min() > 10
+
+
+def test_adam_refuses_zero_noise(rng):
+    _, X, y = adam_start(rng)
+    gp = AdditiveGP(groups=GROUPS, noise=0.0)
+    with pytest.raises(ArgumentError, match="noise=0 cannot be fitted by Adam"):
+        gp.fit(X, y, how="adam")
+
+
+def test_adam_stops_where_the_covariance_fails_and_reports_it(rng):
+    calls = iter(range(10**6))
+
+    def later(s, k):
+        return indefinite(s, k) if next(calls) >= 5 else k
+
+    start = AdditiveGP(groups=((0, 1, 2),), lengthscales=0.6)
+    X, y, _ = toy_data(rng, N=12)
+    evidence = Evidence.of(
+        np.array(X), Spoiled(later), start.groups, start.evidence(X).ties
+    )
+    theta, info = AdamFit(steps=40)(evidence, np.array(y), start.hyperparameters())
+    assert info.events == ("step 6: not positive definite; stopped there",)
+    assert np.isfinite(theta.log()).all()
+    assert np.isfinite(info.log_likelihood)

@@ -1,0 +1,493 @@
+"""The posterior: moments against dense formulas and scikit-learn, limits, updates."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+import irregular
+import reference
+import sklearn_kernels
+from sumbo import AdditiveGP
+from sumbo.errors import ArgumentError
+
+every_kernel = pytest.mark.parametrize("kernel", irregular.KERNELS)
+seeds = st.integers(0, 2**32 - 1)
+
+
+def hypothesis_setting(seed, **settings):
+    return irregular.random_setting(np.random.default_rng([seed, 3]), **settings)
+
+
+def new_points(rng, s, n=7):
+    return irregular.frozen(rng.uniform(-0.1, 1.2, (n, s.gp.dim)))
+
+
+# ---------------------------------------------------------------------- moments
+@pytest.mark.parametrize("trial", range(8))
+def test_joint_covariance_equals_the_dense_computation(trial, rng):
+    s = irregular.random_setting(rng)
+    _, cov = s.exact
+    np.testing.assert_allclose(
+        s.post.joint_covariance(s.Z), cov, rtol=0, atol=1e-8 * s.scale
+    )
+
+
+@pytest.mark.parametrize("trial", range(8))
+def test_parts_equal_the_dense_computation(trial, rng):
+    s = irregular.random_setting(rng, noise=10.0 ** rng.uniform(-4, 0))
+    mean, cov = s.exact
+    start = 0
+    for part, Zm in zip(s.post.parts(s.Z), s.Z, strict=True):
+        block = slice(start, start + len(Zm))
+        np.testing.assert_allclose(part.mean, mean[block], rtol=0, atol=1e-8)
+        np.testing.assert_allclose(
+            part.cov, cov[block, block], rtol=0, atol=1e-8 * s.scale
+        )
+        start += len(Zm)
+
+
+@pytest.mark.parametrize("trial", range(8))
+def test_prediction_of_the_sum_equals_the_dense_computation(trial, rng):
+    s = irregular.random_setting(rng, noise=10.0 ** rng.uniform(-4, 0))
+    X_new = new_points(rng, s)
+    mean, cov = reference.posterior_of_sum(s.gp, s.X, s.y, X_new)
+    ours, var = s.post.predict(X_new)
+    np.testing.assert_allclose(ours, mean, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(var, cov.diagonal(), rtol=0, atol=1e-8 * s.scale)
+
+
+@pytest.mark.reference
+@every_kernel
+@pytest.mark.parametrize("M", [1, 3, 6])
+def test_prediction_equals_scikit_learns_with_a_sum_of_kernels(kernel, M, rng):
+    s = irregular.random_setting(rng, M=M, kernel=kernel, noise=3e-3)
+    X_new = new_points(rng, s)
+    theirs, their_cov = sklearn_kernels.fitted(s.gp, s.X, s.y).predict(
+        X_new, return_cov=True
+    )
+    ours, var = s.post.predict(X_new)
+    np.testing.assert_allclose(ours - s.gp.mean, theirs, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(var, their_cov.diagonal(), rtol=0, atol=1e-8)
+
+
+@pytest.mark.reference
+@every_kernel
+def test_joint_covariance_adds_up_to_scikit_learns_covariance_of_the_sum(kernel, rng):
+    s = irregular.random_setting(rng, M=5, kernel=kernel, noise=3e-3)
+    X_new = new_points(rng, s)
+    _, expected = sklearn_kernels.fitted(s.gp, s.X, s.y).predict(X_new, return_cov=True)
+    blocks = s.post.joint_covariance(reference.project(s.gp, X_new))
+    total = blocks.reshape(5, len(X_new), 5, len(X_new)).sum(axis=(0, 2))
+    np.testing.assert_allclose(total, expected, rtol=0, atol=1e-8)
+
+
+def test_parts_are_the_diagonal_blocks_of_the_joint_covariance(rng):
+    s = irregular.random_setting(rng, M=4)
+    joint = s.post.joint_covariance(s.Z)
+    start = 0
+    for part in s.post.parts(s.Z):
+        block = slice(start, start + len(part.mean))
+        np.testing.assert_allclose(part.cov, joint[block, block], rtol=0, atol=1e-12)
+        start += len(part.mean)
+
+
+@pytest.mark.parametrize("m", [0, 1, 2])
+def test_moments_of_one_part_equal_the_parts(m, rng):
+    s = irregular.random_setting(rng, M=3)
+    mean, var = s.post.part_moments(m, s.Z[m])
+    part = s.post.parts(s.Z)[m]
+    np.testing.assert_allclose(mean, part.mean, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(var, part.cov.diagonal(), rtol=1e-8, atol=1e-12)
+
+
+@every_kernel
+@pytest.mark.parametrize("m", [0, 1])
+def test_gradient_of_part_moments_equals_finite_differences(kernel, m, rng):
+    gp = irregular.random_gp(rng, ((0, 2), (1, 3, 2)), kernel, noise=0.02)
+    X = rng.random((8, 4))
+    y = irregular.draw_outputs(rng, gp, X)
+    post = gp.condition(X, y)
+    Zm = rng.uniform(0.05, 0.95, (5, len(gp.groups[m])))
+    mean, var, mean_slope, var_slope = post.part_moments_gradient(m, Zm)
+    expected_mean, expected_var = post.part_moments(m, Zm)
+    np.testing.assert_allclose(mean, expected_mean, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(var, expected_var, rtol=1e-8, atol=1e-12)
+
+    def dense_moments(z):
+        Z = [np.full((1, len(group)), 0.4) for group in gp.groups]
+        Z[m] = z[None]
+        mean, cov = reference.posterior_of_parts(gp, X, y, Z)
+        return np.array([mean[m], cov[m, m]])
+
+    for i, z in enumerate(Zm):
+        slope = reference.finite_difference(dense_moments, z, step=1e-6)
+        np.testing.assert_allclose(mean_slope[i], slope[0], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(var_slope[i], slope[1], rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("trial", range(4))
+def test_leave_one_out_equals_deleting_each_row(trial, rng):
+    s = irregular.random_setting(rng, noise=10.0 ** rng.uniform(-4, 0))
+    mean, var = s.post.leave_one_out()
+    expected_mean, expected_var = reference.leave_one_out(s.gp, s.X, s.y)
+    np.testing.assert_allclose(mean, expected_mean, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(var, expected_var, rtol=1e-7, atol=1e-9)
+
+
+# ---------------------------------------------------------------------- properties
+@given(seed=seeds)
+def test_joint_covariance_is_symmetric_and_positive_semidefinite(seed):
+    s = hypothesis_setting(seed)
+    cov = s.post.joint_covariance(s.Z)
+    np.testing.assert_allclose(cov, cov.T, rtol=0, atol=1e-13 * s.scale)
+    assert np.linalg.eigvalsh(cov).min() > -1e-9 * s.scale
+
+
+@given(seed=seeds)
+def test_part_means_and_the_constant_add_up_to_the_mean(seed):
+    s = hypothesis_setting(seed, noise=1e-3)
+    X_new = new_points(np.random.default_rng([seed, 4]), s)
+    parts = s.post.parts(reference.project(s.gp, X_new))
+    total = s.gp.mean + sum(part.mean for part in parts)
+    np.testing.assert_allclose(total, s.post.predict(X_new)[0], rtol=1e-9, atol=1e-9)
+
+
+@given(seed=seeds)
+def test_permuting_rows_changes_nothing(seed):
+    s = hypothesis_setting(seed, noise=1e-3)
+    rng = np.random.default_rng([seed, 5])
+    X_new, order = new_points(rng, s), rng.permutation(len(s.X))
+    other = s.gp.condition(s.X[order], s.y[order])
+    for a, b in zip(s.post.predict(X_new), other.predict(X_new), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(
+        s.post.joint_covariance(s.Z), other.joint_covariance(s.Z), rtol=0, atol=1e-9
+    )
+
+
+@given(seed=seeds)
+def test_permuting_groups_permutes_the_parts(seed):
+    s = hypothesis_setting(seed, noise=1e-3)
+    order = np.random.default_rng([seed, 6]).permutation(len(s.gp.groups))
+    lengthscales = reference.lengthscales_of(s.gp)
+    other = replace(
+        s.gp,
+        groups=tuple(s.gp.groups[m] for m in order),
+        lengthscales=[lengthscales[m] for m in order],
+        variances=s.gp.variances[order],
+    ).condition(s.X, s.y)
+    ours = s.post.parts(s.Z)
+    theirs = other.parts([s.Z[m] for m in order])
+    for m, part in zip(order, theirs, strict=True):
+        np.testing.assert_allclose(part.mean, ours[m].mean, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(part.cov, ours[m].cov, rtol=0, atol=1e-9)
+
+
+@given(seed=seeds, scale=st.sampled_from([1e-140, 3e-7, -1.7, 2.5e9, 1e140]))
+def test_scaling_the_outputs_scales_the_posterior(seed, scale):
+    # All variances scaled by a², the outputs and the mean by a.
+    s = hypothesis_setting(seed, noise=1e-2)
+    X_new = new_points(np.random.default_rng([seed, 7]), s)
+    gp = replace(
+        s.gp,
+        variances=s.gp.variances * scale**2,
+        noise=s.gp.noise * scale**2,
+        mean=s.gp.mean * scale,
+    )
+    mean, var = s.post.predict(X_new)
+    other_mean, other_var = gp.condition(s.X, s.y * scale).predict(X_new)
+    np.testing.assert_allclose(other_mean / scale, mean, rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(other_var / scale**2, var, rtol=1e-6, atol=1e-9)
+
+
+@given(seed=seeds, scale=st.sampled_from([1e-140, 2.5e9, 1e140]))
+def test_variances_do_not_depend_on_the_outputs_and_means_are_linear(seed, scale):
+    s = hypothesis_setting(seed, noise=1e-2)
+    gp = replace(s.gp, mean=0.0)
+    X_new = new_points(np.random.default_rng([seed, 8]), s)
+    mean, var = gp.condition(s.X, s.y).predict(X_new)
+    other_mean, other_var = gp.condition(s.X, s.y * scale).predict(X_new)
+    np.testing.assert_allclose(other_mean / scale, mean, rtol=1e-8, atol=1e-9)
+    np.testing.assert_array_equal(other_var, var)
+
+
+@given(seed=seeds)
+def test_more_data_never_raise_the_variance(seed):
+    s = hypothesis_setting(seed, noise=1e-2)
+    X_new = new_points(np.random.default_rng([seed, 9]), s)
+    fewer = s.gp.condition(s.X[:-1], s.y[:-1]).predict(X_new)[1]
+    assert (s.post.predict(X_new)[1] <= fewer + 1e-9).all()
+
+
+# ---------------------------------------------------------------------- limits
+@every_kernel
+def test_one_group_is_the_ordinary_gaussian_process(kernel, rng):
+    l, variance, noise = np.array([0.4, 0.7, 0.3]), 1.9, 0.02
+    X, y, X_new = rng.random((9, 3)), rng.standard_normal(9), rng.random((4, 3))
+    K = reference.gram(kernel, l, variance, X, X) + noise * np.eye(9)
+    k = reference.gram(kernel, l, variance, X_new, X)
+    gp = AdditiveGP(
+        groups=[(0, 1, 2)],
+        kernel=kernel,
+        lengthscales=l,
+        variances=variance,
+        noise=noise,
+    )
+    mean, var = gp.condition(X, y).predict(X_new)
+    np.testing.assert_allclose(mean, k @ np.linalg.solve(K, y), rtol=1e-9)
+    expected = variance - (k * np.linalg.solve(K, k.T).T).sum(axis=1)
+    np.testing.assert_allclose(var, expected, rtol=1e-8, atol=1e-10)
+
+
+@every_kernel
+def test_without_noise_the_mean_interpolates(kernel, rng):
+    s = irregular.random_setting(rng, M=4, kernel=kernel, N=7, noise=0.05)
+    for noise, tolerance in ((1e-8, 1e-4), (0.0, 1e-5)):
+        mean, var = replace(s.gp, noise=noise).condition(s.X, s.y).predict(s.X)
+        np.testing.assert_allclose(mean, s.y, rtol=0, atol=tolerance)
+        np.testing.assert_allclose(var, 0.0, atol=tolerance)
+
+
+def test_with_huge_noise_the_posterior_is_the_prior(rng):
+    s = irregular.random_setting(rng, M=4)
+    post = replace(s.gp, noise=1e12).condition(s.X, s.y)
+    mean, var = post.predict(s.X)
+    np.testing.assert_allclose(mean, s.gp.mean, atol=1e-8)
+    np.testing.assert_allclose(var, s.gp.variances.sum(), rtol=1e-9)
+
+
+@every_kernel
+def test_far_from_the_data_the_posterior_is_the_prior(kernel, rng):
+    s = irregular.random_setting(rng, M=4, kernel=kernel)
+    mean, var = s.post.predict(np.full((1, s.gp.dim), 1e4))
+    np.testing.assert_allclose(mean, s.gp.mean, rtol=1e-12)
+    np.testing.assert_allclose(var, s.gp.variances.sum(), rtol=1e-12)
+
+
+def test_a_single_observation_gives_the_two_point_formula(rng):
+    s = irregular.random_setting(rng, M=3, N=1, noise=0.3)
+    x_new = new_points(rng, s, n=1)
+    k = sum(
+        K[0, 0]
+        for K in reference.part_grams(
+            s.gp, reference.project(s.gp, x_new), reference.project(s.gp, s.X)
+        )
+    )
+    total = s.gp.variances.sum()
+    mean, var = s.post.predict(x_new)
+    expected = s.gp.mean + k / (total + 0.3) * (s.y[0] - s.gp.mean)
+    assert mean[0] == pytest.approx(expected, rel=1e-10)
+    assert var[0] == pytest.approx(total - k**2 / (total + 0.3), rel=1e-10)
+    loo_mean, loo_var = s.post.leave_one_out()
+    assert loo_mean[0] == pytest.approx(s.gp.mean)
+    assert loo_var[0] == pytest.approx(total + 0.3)
+
+
+def test_one_coordinate_one_group_one_candidate(rng):
+    gp = AdditiveGP(groups=[(0,)], lengthscales=[0.4], noise=0.01)
+    X, y = rng.random((5, 1)), rng.standard_normal(5)
+    post, z = gp.condition(X, y), np.array([[0.37]])
+    mean, cov = reference.posterior_of_parts(gp, X, y, [z])
+    part = post.parts([z])[0]
+    np.testing.assert_allclose(part.mean, mean, rtol=1e-9)
+    np.testing.assert_allclose(part.cov, cov, rtol=1e-8)
+    np.testing.assert_allclose(post.joint_covariance([z]), cov, rtol=1e-8)
+
+
+# ---------------------------------------------------------------------- append
+def assert_same_posterior(a, b, X_new, Z, tolerance=1e-9):
+    scale = float(a.gp.variances.sum())
+    np.testing.assert_array_equal(a.X, b.X)
+    np.testing.assert_array_equal(a.y, b.y)
+    for left, right in zip(a.predict(X_new), b.predict(X_new), strict=True):
+        np.testing.assert_allclose(left, right, rtol=0, atol=tolerance * scale)
+    np.testing.assert_allclose(
+        a.joint_covariance(Z), b.joint_covariance(Z), rtol=0, atol=tolerance * scale
+    )
+    np.testing.assert_allclose(np.tril(a.L), np.tril(b.L), rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("trial", range(5))
+def test_appending_one_observation_equals_conditioning_from_scratch(trial, rng):
+    s = irregular.random_setting(rng, N=9, noise=10.0 ** rng.uniform(-4, 0))
+    post = s.gp.condition(s.X[:-1], s.y[:-1]).append(s.X[-1], s.y[-1])
+    assert_same_posterior(post, s.post, new_points(rng, s), s.Z)
+
+
+@pytest.mark.parametrize("k", [1, 2, 6])
+def test_appending_several_observations_equals_conditioning_from_scratch(k, rng):
+    s = irregular.random_setting(rng, N=9, noise=1e-3)
+    post = s.gp.condition(s.X[:-k], s.y[:-k]).append(s.X[-k:], s.y[-k:])
+    assert_same_posterior(post, s.post, new_points(rng, s), s.Z)
+
+
+def test_chained_appends_equal_conditioning_from_scratch(rng):
+    s = irregular.random_setting(rng, N=14, noise=1e-3)
+    post = s.gp.condition(s.X[:1], s.y[:1])
+    for i in range(1, 11):
+        post = post.append(s.X[i], s.y[i])
+    post = post.append(s.X[11:], s.y[11:])
+    assert_same_posterior(post, s.post, new_points(rng, s), s.Z)
+
+
+def test_append_leaves_the_old_posterior_as_it_was(rng):
+    s = irregular.random_setting(rng, N=6, noise=1e-2)
+    X_new = new_points(rng, s)
+    post = s.gp.condition(s.X[:4], s.y[:4])
+    before = post.predict(X_new)
+    post.append(s.X[4:], s.y[4:])
+    np.testing.assert_array_equal(post.predict(X_new), before)
+    assert post.N == 4
+
+
+def test_leave_one_out_after_append_equals_deleting_each_row(rng):
+    s = irregular.random_setting(rng, N=8, noise=1e-2)
+    post = s.gp.condition(s.X[:5], s.y[:5]).append(s.X[5:], s.y[5:])
+    expected = reference.leave_one_out(s.gp, s.X, s.y)
+    np.testing.assert_allclose(post.leave_one_out(), expected, rtol=1e-7, atol=1e-8)
+
+
+def test_repeated_measurements_may_be_appended(rng):
+    s = irregular.random_setting(rng, N=6, noise=1e-2)
+    X, y = np.vstack([s.X, s.X[:3]]), np.append(s.y, s.y[:3] + 0.2)
+    post = s.post.append(s.X[:3], s.y[:3] + 0.2)
+    assert_same_posterior(post, s.gp.condition(X, y), new_points(rng, s), s.Z)
+
+
+@every_kernel
+def test_a_known_point_may_be_appended_without_noise(kernel, rng):
+    s = irregular.random_setting(rng, M=3, N=6, kernel=kernel, noise=0.0)
+    X_new = new_points(rng, s)
+    post = s.post.append(s.X[2], s.y[2])
+    for before, after in zip(s.post.predict(X_new), post.predict(X_new), strict=True):
+        np.testing.assert_allclose(after, before, rtol=0, atol=1e-5 * s.scale)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        ([0.1, 0.2], 1.0, "X has shape (1, 2); the model has 3 coordinates"),
+        ([0.1, 0.2, np.nan], 1.0, "X holds nan at [0, 2]"),
+        ([0.1, 0.2, 0.3], np.inf, "y holds inf at [0]"),
+        ([0.1, 0.2, 0.3], [1.0, 2.0], "y has shape (2,); X has 1 rows"),
+        (np.empty((0, 3)), np.empty(0), "X has no rows"),
+    ],
+)
+def test_bad_observations_are_not_appended(x, y, message, rng):
+    gp = AdditiveGP(groups=[(0,), (1, 2)])
+    post = gp.condition(rng.random((4, 3)), rng.standard_normal(4))
+    with pytest.raises(ArgumentError) as caught:
+        post.append(x, y)
+    assert message in str(caught.value)
+
+
+# ---------------------------------------------------------------------- duplicates
+@every_kernel
+def test_consistent_duplicates_without_noise_change_nothing(kernel, rng):
+    s = irregular.random_setting(rng, M=3, N=6, kernel=kernel, noise=0.0)
+    X, y = np.vstack([s.X, s.X[:4]]), np.append(s.y, s.y[:4])
+    post, X_new = s.gp.condition(X, y), new_points(rng, s)
+    assert post.jitter > 0
+    for once, twice in zip(s.post.predict(X_new), post.predict(X_new), strict=True):
+        np.testing.assert_allclose(twice, once, rtol=0, atol=1e-5 * s.scale)
+    assert np.isfinite(post.leave_one_out()).all()
+
+
+def test_contradicting_duplicates_without_noise_are_refused(rng):
+    s = irregular.random_setting(rng, N=5, noise=0.0)
+    X, y = np.vstack([s.X, s.X[1:2]]), np.append(s.y, s.y[1] + 1.0)
+    message = r"noise=0, but rows 1 and 5 of X are equal and y differs.*positive noise"
+    with pytest.raises(ArgumentError, match=message):
+        s.gp.condition(X, y)
+    with pytest.raises(ArgumentError, match=message):
+        s.post.append(s.X[1], s.y[1] + 1.0)
+
+
+def test_negative_and_positive_zero_are_the_same_point():
+    gp = AdditiveGP(groups=[(0,)], noise=0.0)
+    with pytest.raises(ArgumentError, match="rows 0 and 1 of X are equal"):
+        gp.condition([[0.0], [-0.0], [0.7]], [1.0, 2.0, 3.0])
+
+
+def test_contradicting_duplicates_with_noise_are_averaged(rng):
+    gp = AdditiveGP(groups=[(0,), (1,)], lengthscales=0.4, variances=3.0, noise=1e-4)
+    x = rng.random((1, 2))
+    post = gp.condition(np.vstack([x, x]), [1.0, 2.0])
+    mean, var = post.predict(x)
+    # Two equal measurements are one of their mean with half the noise.
+    expected = gp.condition(x, [1.5])
+    half = replace(gp, noise=5e-5).condition(x, [1.5])
+    assert mean[0] == pytest.approx(half.predict(x)[0][0], rel=1e-8)
+    assert var[0] < expected.predict(x)[1][0]
+
+
+# ---------------------------------------------------------------------- bad input
+@pytest.fixture
+def post(rng):
+    gp = AdditiveGP(groups=[(0,), (2, 1)], noise=0.02)
+    return gp.condition(rng.random((5, 3)), rng.standard_normal(5))
+
+
+BAD_CANDIDATES = [
+    ([[[0.1]]], "Z has 1 candidate sets for 2 groups. Pass one each."),
+    ([[[0.1]], [[0.1, 0.2]], [[0.3]]], "Z has 3 candidate sets for 2 groups"),
+    ([np.empty((0, 1)), [[0.1, 0.2]]], "Z[0] has no rows. Pass at least one candidate"),
+    ([[[0.1]], np.empty((0, 2))], "Z[1] has no rows"),
+    ([[[0.1]], [[0.1]]], "Z[1] (group (2, 1)) has shape (1, 1)"),
+    ([[0.1], [[0.1, 0.2]]], "Z[0] (group (0,)) has shape (1,)"),
+    ([[[np.nan]], [[0.1, 0.2]]], "Z[0] (group (0,)) holds nan at [0, 0]"),
+    ([[[0.1]], [[0.1, np.inf]]], "Z[1] (group (2, 1)) holds inf at [0, 1]"),
+    ([[["a"]], [[0.1, 0.2]]], "Z[0] (group (0,)) is not an array of numbers"),
+    (np.full((4, 3), 0.2), "Z is a ndarray. Pass a list with one array per group."),
+    (None, "Z is a NoneType. Pass a list with one array per group."),
+    ({0: [[0.1]], 1: [[0.1, 0.2]]}, "Z is a dict. Pass a list"),
+    ([], "Z has 0 candidate sets for 2 groups"),
+]
+
+
+@pytest.mark.parametrize(("Z", "message"), BAD_CANDIDATES)
+@pytest.mark.parametrize("use", ["parts", "joint_covariance", "sample"])
+def test_bad_candidates_name_the_group_and_the_remedy(use, Z, message, post):
+    with pytest.raises(ArgumentError) as caught:
+        getattr(post, use)(Z)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("X_new", "message"),
+    [
+        ([0.1, 0.2, 0.3], "X_new has shape (3,); the model has 3 coordinates"),
+        ([[0.1, 0.2]], "X_new has shape (1, 2)"),
+        ([[0.1, np.nan, 0.3]], "X_new holds nan at [0, 1]"),
+        ([["a", "b", "c"]], "X_new is not an array of numbers"),
+    ],
+)
+def test_bad_points_are_refused(X_new, message, post):
+    with pytest.raises(ArgumentError) as caught:
+        post.predict(X_new)
+    assert message in str(caught.value)
+
+
+def test_no_new_points_give_no_predictions(post):
+    mean, var = post.predict(np.empty((0, 3)))
+    assert mean.shape == var.shape == (0,)
+
+
+@given(seed=seeds, noise=st.sampled_from([0.0, 1e-12, 1e-6, 1.0]))
+def test_no_moment_is_nan_where_candidates_coincide_with_data(seed, noise):
+    s = hypothesis_setting(seed, noise=noise)
+    Z = irregular.with_coincidences(s)
+    post = s.post
+    assert np.isfinite(post.joint_covariance(Z)).all()
+    for m, part in enumerate(post.parts(Z)):
+        assert np.isfinite(part.mean).all()
+        assert np.isfinite(part.cov).all()
+        mean, var = post.part_moments(m, Z[m])
+        assert np.isfinite(mean).all()
+        assert (var >= 0).all()
+    assert np.isfinite(post.leave_one_out()).all()
+    mean, var = post.predict(s.X)
+    assert np.isfinite(mean).all()
+    assert (var >= 0).all()

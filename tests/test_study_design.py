@@ -1,0 +1,183 @@
+"""Designs: what a TOML file means, and which part of it is selected."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import study_fakes as fakes
+from sumbo.errors import StudyError
+from sumbo.methods import METHODS
+from sumbo.study import load_design, select
+
+STUDIES = Path(__file__).parents[1] / "studies"
+TOML = """
+seed = 19
+replicates = 4
+problems = ["levy5", "push"]
+[methods]
+1 = ["ts", "ats"]
+7 = ["ts"]
+[settings.ts]
+candidates = 333
+"""
+
+
+def write(folder, text):
+    path = folder / "mine.toml"
+    path.write_text(text)
+    return path
+
+
+def names(design):
+    return [cell.name for cell in design.cells()]
+
+
+def test_a_design_expands_to_every_combination(tmp_path):
+    design = load_design(write(tmp_path, TOML))
+    cells = list(design.cells())
+    assert len({cell.id for cell in cells}) == len(cells) == 4 * 2 * 3
+    assert cells[0].name == "levy5-ts-b1-r000"
+    assert cells[-1].name == "push-ts-b7-r003"
+
+
+def test_a_design_is_named_after_its_file(tmp_path):
+    assert load_design(write(tmp_path, TOML)).name == "mine"
+
+
+def test_settings_reach_the_cells_of_their_method_only(tmp_path):
+    for cell in load_design(write(tmp_path, TOML)).cells():
+        assert cell.settings == ({"candidates": 333} if cell.method == "ts" else {})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"problem": "levy2"},
+        {"method": "ats"},
+        {"batch": 2},
+        {"replicate": 1},
+        {"seed": 72},
+        {"n_init": 5},
+        {"acquisitions": 8},
+        {"preset": "default"},
+        {"settings": {"beta": 1.70001}},
+    ],
+)
+def test_the_identity_of_a_cell_depends_on_every_field(change):
+    cell = next(fakes.design().cells())
+    assert replace(cell, **change).id != cell.id
+
+
+def test_the_identity_of_a_cell_never_changes():
+    # Records on disk are found by it, so this literal is a promise to old studies.
+    cell = next(fakes.design().cells())
+    assert cell.id == "55b067b34b1e73ae"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("seed", "sead", "key 'sead' is unknown. Did you mean 'seed'"),
+        ("seed = 19", "", "key 'seed' is missing"),
+        ("seed = 19", "seed = -1", "seed=-1 is not an integer of at least 0"),
+        ("replicates = 4", "replicates = 0", "replicates=0"),
+        ("replicates = 4", "replicates = true", "replicates=True"),
+        ('["levy5", "push"]', '"push"', "is not a list of names"),
+        ('["levy5", "push"]', '["push", "push"]', "names something twice"),
+        ('"push"', '"pusch"', "problem 'pusch' is unknown. Did you mean 'push'"),
+        ('7 = ["ts"]', '7 = ["tz"]', "method 'tz' is unknown"),
+        ("7 =", "0 =", "batch size '0'"),
+        ("settings.ts", "settings.qff", "settings.qff belongs to no method"),
+        ("seed = 19", "seed = ", "is not a TOML file"),
+        ("seed = 19", 'seed = 19\nmodules = ["no_such"]', "cannot be imported"),
+    ],
+)
+def test_a_mistake_in_a_design_is_named(tmp_path, old, new, message):
+    path = write(tmp_path, TOML.replace(old, new, 1))
+    with pytest.raises(StudyError, match=message) as error:
+        load_design(path)
+    assert "mine.toml" in str(error.value)
+
+
+def test_a_missing_design_is_named(tmp_path):
+    with pytest.raises(StudyError, match=r"absent\.toml does not exist"):
+        load_design(tmp_path / "absent.toml")
+
+
+def test_modules_of_a_design_can_register_names(tmp_path, monkeypatch):
+    (tmp_path / "sumbo_test_plugin.py").write_text(
+        "from sumbo.methods import METHODS\nMETHODS.register('mine')(object())\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    text = TOML.replace('7 = ["ts"]', '7 = ["mine"]')
+    path = write(
+        tmp_path, text.replace("seed", 'modules = ["sumbo_test_plugin"]\nseed')
+    )
+    try:
+        assert "mine" in load_design(path).method_names
+    finally:
+        METHODS._items.pop("mine", None)
+
+
+def test_parts_are_selected_by_every_criterion():
+    design = fakes.design()
+    part = select(
+        design, problems="levy5", methods=["ts", "alcb2"], batch=3, replicates="1:3"
+    )
+    assert names(part) == [
+        "levy5-ts-b3-r001",
+        "levy5-alcb2-b3-r001",
+        "levy5-ts-b3-r002",
+        "levy5-alcb2-b3-r002",
+    ]
+
+
+def test_a_part_belongs_to_the_same_study():
+    design = fakes.design()
+    part = select(design, replicates=0)
+    assert list(part.all_cells()) == list(design.all_cells())
+
+
+def test_selections_narrow_each_other():
+    part = select(select(fakes.design(), batch=1), problems=["ackley2"], replicates="2")
+    assert names(part) == ["ackley2-ts-b1-r002", "ackley2-ats-b1-r002"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("0:2", {0, 1}), (":2", {0, 1}), ("1:", {1, 2}), ("2", {2}), (1, {1})],
+)
+def test_replicates_are_half_open_ranges(text, expected):
+    chosen = select(fakes.design(), replicates=text)
+    assert {cell.replicate for cell in chosen.cells()} == expected
+
+
+@pytest.mark.parametrize(
+    ("selection", "message"),
+    [
+        ({"problems": "levy4"}, "problems='levy4' is not in this study"),
+        ({"methods": ["ts", "uniform"]}, "methods='uniform'"),
+        ({"batch": 2}, "batch=2"),
+        ({"replicates": "0:4"}, "not within 0:3"),
+        ({"replicates": "2:2"}, "not within 0:3"),
+        ({"replicates": "-1"}, "not within 0:3"),
+        ({"replicates": "a:b"}, "is not a number or a range"),
+    ],
+)
+def test_selecting_what_is_not_there_is_an_error(selection, message):
+    with pytest.raises(StudyError, match=message):
+        select(fakes.design(), **selection)
+
+
+def test_the_paper_has_18000_cells_in_the_papers_shape():
+    cells = list(load_design(STUDIES / "paper.toml").all_cells())
+    assert len(cells) == 15 * 2 * 6 * 100
+    assert {c.method for c in cells if c.batch == 1} >= {"ts", "ats", "max"}
+    assert {c.method for c in cells if c.batch == 10} >= {"ts", "ats", "struct"}
+    assert {(c.n_init, c.acquisitions, c.preset) for c in cells} == {(20, 100, "paper")}
+
+
+@pytest.mark.parametrize("file", sorted(p.name for p in STUDIES.glob("*.toml")))
+def test_every_shipped_design_loads(file):
+    assert list(load_design(STUDIES / file).cells())

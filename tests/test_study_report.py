@@ -1,0 +1,357 @@
+"""From records to charts, figures, tables, the report and the export."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import study_fakes as fakes
+from sumbo.errors import StudyError
+from sumbo.study import charts, export, load, report, statistics, tables, verdict
+from sumbo.study.figures.style import look, spread
+from sumbo.study.storage import (
+    Failure,
+    encode,
+    write_design,
+    write_failure,
+    write_record,
+)
+
+DESIGN = fakes.design(
+    problems=("ackley2", "rover", "desi"),
+    methods={1: ("ts", "ats", "max"), 10: ("ts", "ats", "struct")},
+    replicates=11,
+    n_init=6,
+    acquisitions=23,
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("study")
+    # One problem lacks a method, one method lacks replicates, one cell failed.
+    fakes.write_study(
+        path,
+        DESIGN,
+        lambda c: (
+            not (
+                (c.problem == "desi" and c.method == "max")
+                or (c.problem == "rover" and c.method == "ats" and c.replicate < 2)
+            )
+        ),
+    )
+    cell = next(
+        c for c in DESIGN.all_cells() if c.method == "max" and c.problem == "desi"
+    )
+    failure = Failure(cell=cell, reason="x < 3 & y", traceback="at <here>", host="h")
+    write_failure(path, failure)
+    return path
+
+
+@pytest.fixture(scope="module")
+def results(folder):
+    return load(folder)
+
+
+@pytest.fixture(scope="module")
+def index(folder):
+    return report(folder, [("Extra: one", "A caption.", draw_extra)])
+
+
+def draw_extra(path):
+    path.write_bytes(b"<svg xmlns='http://www.w3.org/2000/svg'/>")
+
+
+class Page(HTMLParser):
+    """What a browser would see: text, images, ids, links."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.text, self.images, self.ids, self.links, self.tags = "", [], [], [], []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        self.tags.append(tag)
+        self.ids += [values["id"]] if "id" in values else []
+        self.links += [values["href"]] if "href" in values else []
+        self.images += [values] if tag == "img" else []
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def rows(folder, problem, method, batch):
+    """Independent of the library's own grouping: (replicate, y) from fake records."""
+    for cell in DESIGN.all_cells():
+        if (cell.problem, cell.method, cell.batch) == (problem, method, batch):
+            yield cell.replicate, fakes.fake_record(cell).y
+
+
+def test_results_group_the_records(results, folder):
+    runs = results.runs["ackley2", "ats", 10]
+    for replicate, y in rows(folder, "ackley2", "ats", 10):
+        assert runs.final[replicate] == y.min()
+        assert runs.best[replicate, 9] == y[:6].min()
+        assert runs.best[replicate, 10] == y[:16].min()
+
+
+def test_results_count_what_is_there(results):
+    assert results.cells == 3 * 6 * 11
+    assert results.done == 3 * 6 * 11 - 11 - 4
+    assert results.problems == ("ackley2", "rover", "desi")
+    assert results.methods(10) == ("ts", "ats", "struct")
+    assert len(results.failures) == 1
+
+
+def test_an_empty_study_has_no_results(tmp_path):
+    write_design(tmp_path, DESIGN)
+    with pytest.raises(StudyError, match="holds no finished cell"):
+        load(tmp_path)
+
+
+def test_pairs_are_the_replicates_that_both_finished(results):
+    chart = next(
+        c for c in charts.differences(results, "ts", "ats", 1) if c.problem == "rover"
+    )
+    ts, ats = (dict(rows(None, "rover", m, 1)) for m in ("ts", "ats"))
+    expected = [ts[r].min() - ats[r].min() for r in range(2, 11)]
+    assert_array_equal(chart.final, expected)
+
+
+def test_convergence_shows_the_gap_where_the_minimum_is_known(results):
+    known = charts.convergence(results, "ackley2")
+    unknown = charts.convergence(results, "rover")
+    assert (known.log, known.ylabel) == (True, "best value − minimum")
+    assert unknown.ylabel == "best value"
+    curve = unknown.panels[1]["ts"]
+    finals = [y.min() for _, y in rows(None, "rover", "ts", 1)]
+    assert curve.median[-1] == np.median(finals)
+    assert (curve.x[0], curve.x[-1]) == (6.0, 29.0)
+
+
+def test_ranks_use_problems_that_all_methods_ran_on(results):
+    chart = charts.ranks(results, 1)
+    assert chart.problems == ("ackley2", "rover")
+    assert charts.ranks(results, 10).problems == ("ackley2", "rover", "desi")
+    total = sum(mean for mean in chart.mean.values())
+    assert_allclose(total, 1 + 2 + 3)
+    finals = np.array([chart.final[m] for m in ("ts", "ats", "max")])
+    assert_allclose(finals.mean(axis=1), [chart.mean[m][-1] for m in chart.final])
+
+
+def test_boxes_say_when_the_reference_is_only_the_best_known(results):
+    titles = [box.title for box in charts.boxes(results, 1)]
+    assert titles == ["ackley2", "rover (to best known)", "desi"]
+    gap = charts.boxes(results, 1)[0].values["ts"]
+    finals = np.array([y.min() for _, y in rows(None, "ackley2", "ts", 1)])
+    assert_allclose(gap, np.log10(finals))
+
+
+def test_the_profile_never_falls(results):
+    chart = charts.profile(results, 10)
+    for share in chart.lines.values():
+        assert (np.diff(share) >= 0).all()
+        assert share[0] < share[-1] <= 1
+
+
+def test_ask_times_are_per_point(results):
+    chart = charts.ask_time(results, 10)
+    asks = [
+        fakes.fake_record(c).ask_cpu_s[2] / 3  # the third batch has 3 of 23 points
+        for c in DESIGN.all_cells()
+        if (c.method, c.batch) == ("struct", 10)
+    ]
+    assert chart.lines["struct"][-1] == pytest.approx(np.median(asks))
+
+
+# ------------------------------------------------------------------ verdicts
+def study_with(folder, shift, replicates=20):
+    """ats behind ts by ``shift`` on levy5, level on ackley2."""
+    design = fakes.design(methods={1: ("ts", "ats")}, replicates=replicates)
+    write_design(folder, design)
+    rng = np.random.default_rng(303)
+    for cell in design.all_cells():
+        record = fakes.fake_record(replace(cell, method="ts"))
+        own = shift if (cell.problem, cell.method) == ("levy5", "ats") else 0.0
+        own += 0.01 * rng.normal()
+        record = replace(record, cell=cell, y=record.y + own)
+        write_record(folder, cell, encode(record))
+    return verdict(load(folder))
+
+
+@pytest.mark.parametrize(
+    ("shift", "headline"),
+    [
+        (5.0, "Yes: ats is significantly worse than ts in 1 of 2 comparisons"),
+        (-5.0, "No: ats is significantly better than ts in 1 of 2 comparisons"),
+        (0.0, "No cost was detected: ats and ts differ in none of 2"),
+    ],
+)
+def test_the_verdict_follows_the_data(tmp_path, shift, headline):
+    answer = study_with(tmp_path, shift)
+    assert answer.headline.startswith(headline)
+
+
+def test_the_verdict_names_the_problem(tmp_path):
+    answer = study_with(tmp_path, 5.0)
+    assert "where ignoring costs (levy5)" in answer.sentences[0]
+    assert "20 paired replicates" in answer.sentences[0]
+
+
+def test_few_replicates_give_no_verdict(tmp_path):
+    assert study_with(tmp_path, 5.0, replicates=5).headline.startswith(
+        "It cannot be answered yet: with this few replicates"
+    )
+
+
+def test_a_study_without_pairs_gives_no_verdict(tmp_path):
+    fakes.write_study(tmp_path, fakes.design(), lambda c: c.method == "ts")
+    answer = verdict(load(tmp_path))
+    assert answer.headline.startswith("It cannot be answered yet: no problem has")
+    assert answer.table == ()
+
+
+# ------------------------------------------------------------------ the report
+def test_the_report_is_self_contained(index):
+    page = Page(index)
+    assert all(i["src"].startswith("data:image/svg+xml;base64,") for i in page.images)
+    assert all(i["alt"] for i in page.images)
+    assert "script" not in page.tags
+    assert not re.search(r"url\(|@import", index.read_text(encoding="utf-8"))
+
+
+def test_the_contents_point_to_every_section(index):
+    page = Page(index)
+    anchors = [link[1:] for link in page.links if link.startswith("#")]
+    assert sorted(anchors) == sorted(page.ids)
+    assert len(anchors) == 7
+
+
+def test_the_report_has_all_figures(index):
+    titles = {image["alt"] for image in Page(index).images}
+    assert titles == {
+        *(f"Convergence on {p}" for p in DESIGN.problems),
+        "Ranks",
+        *(f"Final values, batch {b}" for b in (1, 10)),
+        *(f"ts − ats, batch {b}" for b in (1, 10)),
+        "Solved targets",
+        "Time to ask",
+        "Extra: one",
+    }
+
+
+def test_every_figure_is_a_png_and_an_svg(index):
+    files = sorted(p.name for p in (index.parent / "figures").iterdir())
+    stems = {name.rsplit(".", 1)[0] for name in files}
+    assert files == sorted(f"{s}.{kind}" for s in stems for kind in ("png", "svg"))
+    assert len(stems) == len(Page(index).images)
+
+
+def test_the_report_says_what_is_missing(index):
+    text = Page(index).text
+    assert "This is a partial study: 15 of 198 cells have no result" in text
+    assert "x < 3 & y" in text
+    assert "at <here>" in text
+    assert "numpy 2.4.1" in text
+    assert "Wycoff" in text
+
+
+def test_the_answer_is_in_the_report(index, results):
+    assert verdict(results).headline in Page(index).text
+
+
+def test_the_same_records_give_the_same_figures(folder, index):
+    image = index.parent / "figures" / "ranks.svg"
+    before = image.read_bytes()
+    report(folder)
+    assert image.read_bytes() == before
+
+
+def test_a_complete_study_is_not_called_partial(tmp_path):
+    fakes.write_study(tmp_path, fakes.design(replicates=1))
+    assert tables.missing(load(tmp_path)) == ""
+
+
+def test_the_lowest_median_is_marked(results):
+    header, lines, best = tables.medians(results, 10)
+    for i, j in best:
+        values = {k: float(v.split()[0]) for k, v in enumerate(lines[i]) if k}
+        assert values[j] == min(values.values())
+    assert len(best) == len(lines) == 3
+    assert header == ["problem", "ts", "ats", "struct"]
+
+
+# ------------------------------------------------------------------ the export
+def test_the_export_has_one_row_per_evaluation(folder, tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    out = export(folder, tmp_path / "sub" / "all.parquet")
+    table = duckdb.sql(f"SELECT * FROM '{out}'")
+    assert table.columns == [
+        "problem",
+        "dim",
+        "method",
+        "batch",
+        "replicate",
+        "eval",
+        "x",
+        "y",
+        "best",
+        "fit_cpu_s",
+        "ask_cpu_s",
+        "eval_s",
+        "seed",
+        "cell",
+    ]
+    got = duckdb.sql(
+        f"SELECT * FROM '{out}' WHERE (problem, method, batch, replicate) = "
+        "('rover', 'struct', 10, 4) ORDER BY eval"
+    ).fetchall()
+    record = fakes.fake_record(
+        next(c for c in DESIGN.all_cells() if c.name == "rover-struct-b10-r004")
+    )
+    assert [row[5] for row in got] == list(range(1, 30))
+    assert_array_equal([row[6] for row in got], record.x)
+    assert_array_equal([row[7] for row in got], record.y)
+    best = statistics.best_so_far(record.y[None], n_init=6, batch=10)[0]
+    assert_array_equal([row[8] for row in got][5:], best)
+    assert [row[10] for row in got][:6] == [None] * 6
+    sizes = np.repeat([10, 10, 3], [10, 10, 3])
+    asked = record.ask_cpu_s.repeat([10, 10, 3]) / sizes
+    assert_allclose([row[10] for row in got][6:], asked, rtol=1e-15)
+    assert {row[13] for row in got} == {record.cell.id}
+
+
+def test_nothing_is_exported_from_a_damaged_study(tmp_path):
+    pytest.importorskip("duckdb")
+    fakes.write_study(tmp_path / "a", fakes.design(replicates=1))
+    path = next((tmp_path / "a" / "records").iterdir())
+    path.write_text(path.read_text()[:-5])
+    with pytest.raises(StudyError, match="is truncated"):
+        export(tmp_path / "a", tmp_path / "out.parquet")
+    assert not (tmp_path / "out.parquet").exists()
+
+
+# ------------------------------------------------------------------ details
+@pytest.mark.parametrize(
+    ("at", "expected"),
+    [
+        ([0.2, 0.7], [0.2, 0.7]),
+        ([0.5, 0.5], [0.55, 0.45]),
+        ([0.0, 0.01, 0.9], [0.0, 0.1, 0.9]),
+        ([0.97, 1.0, 0.3], [0.9, 1.0, 0.3]),
+        ([0.3, 0.35, 0.44], [0.263, 0.363, 0.463]),
+    ],
+)
+def test_labels_keep_their_distance_and_order(at, expected):
+    places = spread(at, gap=0.1)
+    assert_allclose(np.sort(places), np.sort(expected), atol=1e-3)
+    assert_array_equal(np.argsort(places, kind="stable"), np.argsort(at, kind="stable"))
+
+
+def test_unknown_methods_get_a_stable_look():
+    assert look("brand-new") == look("brand-new")
+    assert look("ts") != look("ats")
