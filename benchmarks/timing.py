@@ -45,17 +45,22 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
 
 
 def show(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table, plain when the output is not a terminal."""
-    table = Table(title=title, title_justify="left")
+    """Print a table with its title above."""
+    table = Table()
     for i, name in enumerate(header):
-        table.add_column(name, justify="left" if i == 0 else "right")
+        table.add_column(name, justify="left" if i == 0 else "right", no_wrap=i == 0)
     for row in rows:
         table.add_row(*row)
-    Console(width=110).print(table)
+    console = Console(width=100)
+    console.print(f"\n{title}", highlight=False)
+    console.print(table)
 
 
-def verdict(value: float, target: float, *, at_most: bool) -> str:
-    """Return the value next to its target, and whether it is met."""
-    met = value <= target if at_most else value >= target
-    sign = "≤" if at_most else "≥"
-    return f"{value:.2f} ({sign} {target:g}: {'yes' if met else 'NO'})"
+def at_most(value: float, target: float) -> str:
+    """Return the value, marked where it is above its target."""
+    return f"{value:.2f}" + ("" if value <= target else " MISSED")
+
+
+def at_least(value: float, target: float) -> str:
+    """Return the value, marked where it is below its target."""
+    return f"{value:.2f}" + ("" if value >= target else " MISSED")

@@ -1,5 +1,7 @@
-"""Make the pictures of the documentation: python docs/make_figures.py."""
+"""Make the pictures of the documentation: python docs/make_figures.py [NAME.png …]."""
 
+import sys
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -12,11 +14,14 @@ import numpy as np
 from matplotlib import pyplot as plt
 from PIL import Image
 
-from sumbo import AdditiveGP, plots
+import sumbo
+from sumbo import AdditiveGP, plots, problems
 
-FIGURES = Path(__file__).parent / "figures"
+OUT = Path(__file__).parent / "figures"
+SMALL_DPI = 120
 
 
+@cache
 def example():
     """Return a model of 40 values of a sum of six parts, one of two coordinates."""
     rng = np.random.default_rng(7)
@@ -34,20 +39,70 @@ def example():
     return gp.fit(X, y).condition(X, y)
 
 
-def save(axes: Any, name: str, dpi: int = 150) -> None:
-    FIGURES.mkdir(exist_ok=True)
+def convergence():
+    """Return ten runs on ten instances of a function of five parameters."""
+    runs = []
+    for seed in range(10):
+        p = problems.get("rastrigin5", seed=seed)
+        runs.append(sumbo.minimize(p, p.bounds, budget=100, seed=seed))
+    return plots.convergence(runs, minimum=-10.0)
+
+
+def learned_groups():
+    """Return how often parameters share a group that the method ``max`` learned.
+
+    The function couples parameters 0 and 4, and 2 and 5; the others stand alone.
+    """
+
+    def f(x):
+        pairs = np.sin(7 * x[0] * x[4]) + np.cos(6 * (x[2] - x[5]))
+        return pairs + np.sin(5 * x[1]) + (x[3] - 0.4) ** 2 + np.cos(4 * x[6])
+
+    seen = []
+    for seed in range(6):
+        opt = sumbo.Optimizer([(0, 1)] * 7, method="max", seed=seed, n_init=40)
+        X = opt.ask(40)
+        opt.tell(X, [f(x) for x in X])
+        opt.ask()
+        seen.append(opt.info.groups)
+    return plots.co_membership(seen)
+
+
+def problem(name, **settings):
+    return plots.problem(problems.get(name, **settings))
+
+
+FIGURES = {
+    "parts.png": lambda: plots.parts(example()),
+    "shares.png": lambda: plots.variance_shares(example()),
+    "slices.png": lambda: plots.slices(example()),
+    "leave_one_out.png": lambda: plots.leave_one_out(example()),
+    "convergence.png": convergence,
+    "co_membership.png": learned_groups,
+    "dim2.png": lambda: plots.bilateral(seed=1),
+    "indep.png": lambda: plots.conditional_independence(seed=0),
+    "ackley.png": lambda: problem("ackley5", seed=3),
+    "levy.png": lambda: problem("levy5", seed=3),
+    "rastrigin.png": lambda: problem("rastrigin5", seed=3),
+    "rover.png": lambda: problem("rover"),
+    "push.png": lambda: problem("push"),
+    "lunar.png": lambda: problem("lunar"),
+}
+
+
+def save(axes: Any, name: str) -> None:
+    OUT.mkdir(exist_ok=True)
     figure = np.ravel(axes)[0].figure
     drawn = BytesIO()
-    figure.savefig(drawn, dpi=dpi)
+    figure.savefig(drawn, dpi=SMALL_DPI if name == "dim2.png" else 150)
     plt.close(figure)
     # A palette: a third of the bytes, and no difference to the eye.
     picture = Image.open(drawn).convert("RGB")
     picture = picture.quantize(256, dither=Image.Dither.NONE)
-    picture.save(FIGURES / name, optimize=True)
-    print(f"{name}: {(FIGURES / name).stat().st_size / 1000:.0f} kB")
+    picture.save(OUT / name, optimize=True)
 
 
 if __name__ == "__main__":
-    save(plots.parts(example()), "parts.png")
-    save(plots.bilateral(seed=1), "dim2.png", dpi=120)
-    save(plots.conditional_independence(seed=0), "indep.png")
+    for name in sys.argv[1:] or FIGURES:
+        save(FIGURES[name](), name)
+        print(f"{name}: {(OUT / name).stat().st_size / 1000:.0f} kB")

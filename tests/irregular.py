@@ -100,3 +100,10 @@ def with_coincidences(s):
     """Return candidates that hold all data points, one of them twice, and others."""
     parts = reference.project(s.gp, s.X)
     return [np.vstack([A, A[:1], z]) for A, z in zip(parts, s.Z, strict=True)]
+
+
+def block_diagonal(s):
+    """Return the exact covariance with the blocks between parts set to zero."""
+    _, cov = s.exact
+    part = np.repeat(np.arange(len(s.Z)), [len(Zm) for Zm in s.Z])
+    return np.where(part[:, None] == part, cov, 0.0)

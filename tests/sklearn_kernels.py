@@ -3,11 +3,13 @@
 from typing import Any
 
 import numpy as np
-from sklearn.gaussian_process import GaussianProcessRegressor, kernels
+from sklearn import gaussian_process
 
 import reference
 
-SK: Any = kernels  # its classes take keywords that the stubs do not know
+# The stubs know neither optimizer=None nor what is returned with return_cov=True.
+GP: Any = gaussian_process
+SK: Any = gaussian_process.kernels
 NU = {"matern12": 0.5, "matern32": 1.5, "matern52": 2.5}
 
 
@@ -59,7 +61,7 @@ def sum_of_kernels(gp):
 
 def fitted(gp, X, y):
     """Return scikit-learn's regressor with the model's parameters, given the data."""
-    regressor = GaussianProcessRegressor(
+    regressor = GP.GaussianProcessRegressor(
         kernel=sum_of_kernels(gp), alpha=gp.noise, optimizer=None
     )
     return regressor.fit(X, y - gp.mean)

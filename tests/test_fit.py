@@ -10,9 +10,7 @@ import irregular
 import reference
 from sumbo import AdditiveGP
 from sumbo.errors import ArgumentError, UnknownNameError
-from sumbo.gp.evidence import Evidence
-from sumbo.gp.fit import AdamFit, MapFit, Priors
-from sumbo.kernels import as_kernel
+from sumbo.gp.fit import Priors
 
 GROUPS = ((0, 2), (1,))
 
@@ -149,11 +147,11 @@ def test_fit_is_deterministic_in_the_seed(rng):
 
 def test_another_seed_tries_other_starts(rng):
     X, y, _ = toy_data(rng)
-    counts = {
-        AdditiveGP(groups=GROUPS).fit(X, y, seed=seed, starts=4).info.evaluations
+    infos = [
+        AdditiveGP(groups=GROUPS).fit(X, y, seed=seed, starts=4).info
         for seed in range(4)
-    }
-    assert len(counts) > 1
+    ]
+    assert len({info.evaluations for info in infos if info}) > 1
 
 
 def test_more_starts_never_make_it_worse(rng):
@@ -164,6 +162,8 @@ def test_more_starts_never_make_it_worse(rng):
     )
     spans = np.ones(3)
     assert log_posterior(five, X, y, spans) >= log_posterior(one, X, y, spans)
+    assert one.info is not None
+    assert five.info is not None
     assert five.info.evaluations > one.info.evaluations
 
 
@@ -180,7 +180,7 @@ def test_fit_follows_affine_changes_of_the_outputs(a, rng):
     assert other.mean == pytest.approx(a * first.mean + b, rel=1e-2)
 
 
-@pytest.mark.parametrize("a", [1e-20, 1e-13, 1e-4, 1e5, 1e90])
+@pytest.mark.parametrize("a", [1e-90, 1e-13, 1e-4, 1e5, 1e90])
 def test_fit_from_the_default_start_serves_any_scale_of_outputs(a, rng):
     X, y, _ = toy_data(rng)
     first = AdditiveGP(groups=GROUPS).fit(X, y)
@@ -281,179 +281,3 @@ def test_an_unknown_fit_names_the_known_ones(rng):
     X, y, _ = toy_data(rng, N=6)
     with pytest.raises(UnknownNameError, match=r"how='mop' is unknown.*'map'"):
         AdditiveGP(groups=GROUPS).fit(X, y, how="mop")
-
-
-# ---------------------------------------------------------------------- retries
-class Spoiled:
-    """A correlation that is no kernel where ``broken`` says so."""
-
-    name = "spoiled"
-    smoothness = 99
-
-    def __init__(self, broken):
-        self.rbf = as_kernel("rbf")
-        self.broken = broken
-
-    def correlation(self, s):
-        return self.correlation_and_weight(s)[0]
-
-    def correlation_and_weight(self, s):
-        k, w = self.rbf.correlation_and_weight(s)
-        return self.broken(s, k), w
-
-    def spectral(self, rng, n, d):
-        return self.rbf.spectral(rng, n, d)
-
-
-def indefinite(s, k):
-    """Off-diagonal correlations of −0.9: impossible for more than two points."""
-    return np.where(s > 0, -0.9, 1.0)
-
-
-def spoiled_fit(rng, broken, start, **settings):
-    X, y, _ = toy_data(rng, N=12)
-    evidence = Evidence.of(
-        np.array(X), Spoiled(broken), start.groups, start.evidence(X).ties
-    )
-    return MapFit(spans=1.0, **settings)(evidence, np.array(y), start.hyperparameters())
-
-
-def test_a_start_that_cannot_be_evaluated_is_replaced_by_a_draw_of_the_prior(rng):
-    # Length-scales above 20 are "broken"; the model starts there, the prior does not.
-    def long_ones(s, k):
-        return indefinite(s, k) if s.max() < 1 / 20**2 else k
-
-    start = AdditiveGP(groups=((0, 1, 2),), lengthscales=90.0)
-    theta, info = spoiled_fit(rng, long_ones, start, starts=1)
-    assert info.events == ("start 0: not positive definite; drew from the prior",)
-    assert (theta.lengthscales < 20).all()
-    assert np.isfinite(info.log_likelihood)
-    assert info.evaluations > 1
-
-
-def test_the_last_good_parameters_are_kept_when_nothing_can_be_evaluated(rng):
-    start = AdditiveGP(
-        groups=GROUPS, lengthscales=[0.31, 0.47, 0.22], variances=[0.8, 1.9], noise=0.03
-    )
-    theta, info = spoiled_fit(rng, indefinite, start, starts=2)
-    np.testing.assert_allclose(theta.lengthscales, start.lengthscales)
-    np.testing.assert_allclose(theta.variances, start.variances)
-    assert theta.noise == pytest.approx(start.noise)
-    assert np.isfinite(theta.mean)
-    assert info.events == (
-        "start 0: not positive definite; drew from the prior",
-        "start 0: failed again; kept the best so far",
-        "start 1: not positive definite; drew from the prior",
-        "start 1: failed again; kept the best so far",
-        "no start could be evaluated; kept the last good parameters",
-    )
-
-
-def test_a_later_failure_keeps_the_best_that_was_seen(rng):
-    # Every third evaluation fails, wherever it is.
-    calls = iter(range(10**6))
-
-    def sometimes(s, k):
-        return indefinite(s, k) if next(calls) % 3 == 2 else k
-
-    start = AdditiveGP(groups=((0, 1, 2),), lengthscales=0.6)
-    theta, info = spoiled_fit(rng, sometimes, start, starts=2)
-    assert "start 0: not positive definite; drew from the prior" in info.events
-    assert np.isfinite(info.log_likelihood)
-    assert np.isfinite(theta.log()).all()
-
-
-def test_jitter_that_was_needed_is_reported(rng):
-    # Nearly constant functions, whose diagonal is a little too small: indefinite
-    # by −3e-7 of the variance, which the ladder can mend.
-    def low_diagonal(s, k):
-        return np.where(s > 0, k, 1.0 - 3e-7)
-
-    start = AdditiveGP(
-        groups=((0, 1, 2),), lengthscales=400.0, variances=900.0, noise=1e-9
-    )
-    _, info = spoiled_fit(rng, low_diagonal, start, starts=1)
-    assert info.jitter > 0
-    assert info.events[-1].startswith(f"added jitter {info.jitter:.1e}")
-
-
-# ---------------------------------------------------------------------- Adam
-def plain_adam(gp, X, y, steps, step_size):
-    """Return log-parameters after Adam's steps; [kingma2014] Alg. 1, ascending."""
-    theta = parameters(gp)
-    m = np.zeros(len(theta))
-    v = np.zeros(len(theta))
-    for t in range(1, steps + 1):
-        g = reference.log_likelihood_gradient(
-            gp.kernel, gp.groups, X, y - gp.mean, theta
-        )
-        m = 0.9 * m + (1 - 0.9) * g
-        v = 0.999 * v + (1 - 0.999) * g**2
-        theta = theta + step_size * (m / (1 - 0.9**t)) / (
-            np.sqrt(v / (1 - 0.999**t)) + 1e-8
-        )
-    return theta
-
-
-def adam_start(rng):
-    gp = irregular.random_gp(rng, ((0, 2), (1,)), noise=0.05, shared=False)
-    X = rng.random((9, 3))
-    return gp, irregular.frozen(X), irregular.frozen(irregular.draw_outputs(rng, gp, X))
-
-
-def test_adam_equals_a_plain_loop_over_the_textbook_gradient(rng):
-    gp, X, y = adam_start(rng)
-    fitted = gp.fit(X, y, how="adam", steps=150)
-    expected = plain_adam(gp, X, y, 150, 1e-4)
-    np.testing.assert_allclose(parameters(fitted), expected, rtol=0, atol=1e-9)
-    assert fitted.mean == gp.mean
-
-
-def test_adam_as_printed_moves_no_logarithm_by_more_than_about_a_tenth(rng):
-    gp, X, y = adam_start(rng)
-    fitted = gp.fit(X, y, how="adam")
-    moved = np.abs(parameters(fitted) - parameters(gp))
-    assert fitted.info is not None
-    assert fitted.info.evaluations == 1000
-    assert fitted.info.how == "adam"
-    assert 0.01 < moved.max() <= 0.11
-
-
-def test_adam_climbs_the_likelihood(rng):
-    gp, X, y = adam_start(rng)
-    fitted = gp.fit(X, y, how="adam", steps=200)
-    before = reference.log_likelihood(gp, X, y)
-    assert reference.log_likelihood(fitted, X, y) > before
-
-
-def test_adam_with_a_larger_step_moves_further(rng):
-    gp, X, y = adam_start(rng)
-    short = gp.fit(X, y, how="adam", steps=60)
-    long = gp.fit(X, y, how="adam", steps=60, step_size=1e-2)
-    start = parameters(gp)
-    ratio = np.abs(parameters(long) - start) / np.abs(parameters(short) - start)
-    assert ratio.min() > 10
-
-
-def test_adam_refuses_zero_noise(rng):
-    _, X, y = adam_start(rng)
-    gp = AdditiveGP(groups=GROUPS, noise=0.0)
-    with pytest.raises(ArgumentError, match="noise=0 cannot be fitted by Adam"):
-        gp.fit(X, y, how="adam")
-
-
-def test_adam_stops_where_the_covariance_fails_and_reports_it(rng):
-    calls = iter(range(10**6))
-
-    def later(s, k):
-        return indefinite(s, k) if next(calls) >= 5 else k
-
-    start = AdditiveGP(groups=((0, 1, 2),), lengthscales=0.6)
-    X, y, _ = toy_data(rng, N=12)
-    evidence = Evidence.of(
-        np.array(X), Spoiled(later), start.groups, start.evidence(X).ties
-    )
-    theta, info = AdamFit(steps=40)(evidence, np.array(y), start.hyperparameters())
-    assert info.events == ("step 6: not positive definite; stopped there",)
-    assert np.isfinite(theta.log()).all()
-    assert np.isfinite(info.log_likelihood)

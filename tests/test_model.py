@@ -146,6 +146,8 @@ BAD_DATA = [
     ([[0.1, 0.2, 0.3], [0.4, np.inf, 0.6]], [1.0, 2.0], "X holds inf at [1, 1]"),
     (np.eye(3), [1.0, np.nan, 2.0], "y holds nan at [1] (1 such values)"),
     (np.eye(3), [1.0, 3.0, -np.inf], "y holds -inf at [2]"),
+    (np.eye(3), [1.0, 3e160, 2.0], "y holds 3e+160 at [1] (1 such values). Rescale"),
+    (np.eye(3) - 2e155, np.ones(3), "X holds -2e+155 at [0, 0] (9 such values). Res"),
     (np.eye(3)[:, :2], np.ones(3), "X has shape (3, 2); the model has 3 coordinates"),
     (np.ones(3), np.ones(3), "X has shape (3,); the model has 3 coordinates"),
     (np.ones((2, 2, 3)), np.ones(2), "Pass an array of shape (n, 3)"),

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -161,7 +160,7 @@ import sys
 import study_fakes as fakes
 from sumbo.study import run
 if __name__ == "__main__":
-    study = fakes.design(methods={1: ("ts", "slow"), 3: ("slow",)}, replicates=8)
+    study = fakes.design(methods={1: ("ts", "slow"), 3: ("slow",)}, replicates=12)
     run(study, sys.argv[1], jobs=2, progress=False, runner=fakes.RUNNER)
 """
 
@@ -171,8 +170,8 @@ def start_driver(script, folder):
     return subprocess.Popen([sys.executable, str(script), str(folder)], env=env)
 
 
-def descendants(pid):
-    """The process ids below ``pid`` by generation: workers, then their children."""
+def family(pid):
+    """The process ids of a driver, of its workers and of their children."""
     table = subprocess.run(
         ["ps", "-ww", "-eo", "pid=,ppid=,args="],
         capture_output=True,
@@ -182,7 +181,7 @@ def descendants(pid):
     rows = [line.split(None, 2) for line in table.splitlines()]
     workers = [int(p) for p, pp, a in rows if int(pp) == pid and "popen_loky" in a]
     children = [int(p) for p, pp, _ in rows if int(pp) in workers]
-    return workers, children
+    return {"driver": [pid], "worker": workers, "child": children}
 
 
 def wait_until(condition, seconds=90.0):
@@ -216,29 +215,26 @@ def test_a_cell_killed_from_outside_is_run_again(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_ten_kills_change_nothing(tmp_path):
-    study = fakes.design(methods={1: ("ts", "slow"), 3: ("slow",)}, replicates=8)
+    study = fakes.design(methods={1: ("ts", "slow"), 3: ("slow",)}, replicates=12)
     script = tmp_path / "driver.py"
     script.write_text(DRIVER)
     folder, rng = tmp_path / "a", random.Random(24)
-    kills = Counter()
     driver = start_driver(script, folder)
     for who in ("driver", "worker", "child", "driver", "worker") * 2:
-        present = len(list((folder / "records").glob("*.json")))
-        goal = min(present + rng.randint(1, 3), 47)
+        goal = len(list(folder.glob("records/*.json"))) + rng.randint(1, 3)
         wait_until(lambda goal=goal: len(list(folder.glob("records/*.json"))) >= goal)
+        wait_until(lambda who=who, pid=driver.pid: family(pid)[who])
         time.sleep(rng.uniform(0.0, 0.3))
-        workers, children = descendants(driver.pid)
-        victims = {"driver": [driver.pid], "worker": workers, "child": children}
-        if driver.poll() is None and victims[who]:
-            os.kill(rng.choice(victims[who]), signal.SIGKILL)
-            kills[who] += 1
+        assert driver.poll() is None, "the study finished before the last kill"
+        pids = family(driver.pid)
+        os.kill(rng.choice(pids[who] or pids["worker"]), signal.SIGKILL)
         if who == "driver":
             driver.wait()
             # Nothing of it survives: workers notice, and so do their children.
-            wait_until(lambda pids=(*workers, *children): not any(map(alive, pids)))
+            below = (*pids["worker"], *pids["child"])
+            wait_until(lambda below=below: not any(map(alive, below)))
             driver = start_driver(script, folder)
     assert driver.wait() == 0
-    assert sum(kills.values()) == 10, kills
     assert fakes.results_of(folder) == undisturbed(study, tmp_path / "b")
     assert status(folder).failures == ()
 
@@ -284,7 +280,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_records(tmp_path, cluster)
     wait_until(lambda: len(list(tmp_path.glob("a/records/*.json"))) >= 8)
     workers[0].kill()
     assert driver.wait() == 0
-    study = fakes.design(methods={1: ("ts", "slow"), 3: ("slow",)}, replicates=8)
+    study = fakes.design(methods={1: ("ts", "slow"), 3: ("slow",)}, replicates=12)
     assert fakes.results_of(tmp_path / "a") == undisturbed(study, tmp_path / "b")
 
 

@@ -8,6 +8,8 @@ import numpy as np
 from sumbo.errors import ArgumentError
 from sumbo.typing import Float, Groups, ndarray
 
+LARGEST = 1e150
+
 
 def as_matrix(X: Any, columns: int, name: str = "X") -> Float[ndarray, "n P"]:
     """Return ``X`` as a finite float array with that many columns.
@@ -78,11 +80,13 @@ def _as_floats(A: Any, name: str) -> Float[ndarray, "..."]:
 
 
 def _require_finite(A: Float[ndarray, "..."], name: str) -> None:
-    bad = np.argwhere(~np.isfinite(A))
+    bad = np.argwhere(~(np.abs(A) <= LARGEST))
     if len(bad):
         where = tuple(int(i) for i in bad[0])
-        msg = (
-            f"{name} holds {A[where]} at {list(where)} ({len(bad)} such values). "
-            "Remove or replace those rows."
+        remedy = (
+            f"Rescale them to at most {LARGEST:g}, so that squares do not overflow."
+            if np.isfinite(A[where])
+            else "Remove or replace those rows."
         )
-        raise ArgumentError(msg)
+        msg = f"{name} holds {A[where]} at {list(where)} ({len(bad)} such values). "
+        raise ArgumentError(msg + remedy)

@@ -59,7 +59,7 @@ def _spread(
     moved[np.arange(local), rng.integers(d, size=local)] = True
     steps = scale * rng.standard_normal((local, d)) * moved
     around = np.clip(centers + steps, 0.0, 1.0)
-    around[: len(best)] = best
+    around[: len(best)] = best[:local]
     return np.vstack([U, around])
 
 

@@ -113,8 +113,8 @@ def _zoom(
     """
     z, value = Z[best], f[best]
     below, above = Z[z > Z], Z[z < Z]
-    low = below.max() if len(below) else z[0]
-    high = above.min() if len(above) else z[0]
+    low = below.max() if len(below) else 0.0
+    high = above.min() if len(above) else 1.0
     for _ in range(ZOOMS):
         grid = np.linspace(low, high, ZOOM_POINTS)[:, None]
         values = sum(functions.value(m, grid) for m in part.groups)

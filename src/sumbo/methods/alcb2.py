@@ -30,7 +30,8 @@ class AdditiveLCB(AdditiveModel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (np.isfinite(self.beta) and self.beta >= 0):
+        number = isinstance(self.beta, int | float) and np.isfinite(self.beta)
+        if not number or self.beta < 0:
             msg = f"beta={self.beta!r} is not a finite number, 0 or more."
             raise ArgumentError(msg)
 

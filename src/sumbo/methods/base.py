@@ -13,7 +13,7 @@ from sumbo.decompositions import resolve
 from sumbo.decompositions.base import expand
 from sumbo.errors import ArgumentError
 from sumbo.gp import AdditiveGP, Posterior
-from sumbo.kernels import as_kernel
+from sumbo.kernels import KERNELS
 from sumbo.maximize import (
     Parts,
     by_group,
@@ -24,7 +24,7 @@ from sumbo.maximize import (
 from sumbo.registry import Registry, nearest
 from sumbo.sampling.expansion import Expansion
 from sumbo.sampling.factors import PartFactor
-from sumbo.sampling.growth import grown_factors
+from sumbo.sampling.growth import fresh_factors, grown_factors
 from sumbo.typing import Bool, Float, Groups, State, ndarray
 
 
@@ -126,7 +126,7 @@ class AdditiveModel:
     }
 
     def __post_init__(self) -> None:
-        as_kernel(self.kernel)
+        KERNELS.get(self.kernel)  # a name, since a checkpoint holds the settings
         resolve(self.groups)
         _one_of("fit", self.fit, ("map", "adam"))
         _one_of("spread", self.spread, ("uniform", "spread"))
@@ -166,8 +166,7 @@ class AdditiveModel:
             if state:
                 gp = _warm(gp, state)
             seed = int(rng.integers(2**31))
-            starts = self.starts if not state else max(1, self.starts - 1)
-            gp = gp.fit(data.U, data.y, spans=1.0, starts=starts, seed=seed)
+            gp = gp.fit(data.U, data.y, spans=1.0, starts=self.starts, seed=seed)
         new = {
             "fitted_at": len(data.y),
             "groups": [list(group) for group in groups],
@@ -199,15 +198,16 @@ def minimise_draws(
     factors are then extended by the new observations only.
     """
     parts = components(post.gp.groups)
-    if settings.fresh_candidates:
+    if settings.fresh_candidates or "candidates" not in state:
         Z = draw_candidates(rng, data, parts, settings.candidates, settings.spread)
-        base = post.N
     else:
-        if "candidates" not in state:
-            Z = draw_candidates(rng, data, parts, settings.candidates, settings.spread)
-            state = {**state, "candidates": Z}
-        Z, base = list(state["candidates"]), state["fitted_at"]
-    factors = grown_factors(post, by_group(parts, Z), base, settings.threads)
+        Z = list(state["candidates"])
+    if settings.fresh_candidates:
+        factors = fresh_factors(post, by_group(parts, Z), settings.threads)
+    else:
+        state = {**state, "candidates": Z}
+        base = state["fitted_at"]
+        factors = grown_factors(post, by_group(parts, Z), base, settings.threads)
     draws = draw(rng, post, factors, q)
     free = free_coordinates(data)
     out = np.empty((q, data.domain.dim))

@@ -257,14 +257,15 @@ class Optimizer:
 
     def _initial(self, count: int) -> Float[ndarray, "count P"]:
         steps = range(self._steps, self._steps + count)
-        if self.init == "sobol" and count and steps[-1] < self.n_init:
+        # One generator per point: the design does not depend on how it is asked for.
+        rows = [rng_at(self.seed, "design", t).random(self.space.dim) for t in steps]
+        designed = [t for t in steps if t < self.n_init]
+        if self.init == "sobol" and designed:
             from scipy.stats import qmc  # a second of import time, rarely needed
 
             sampler = qmc.Sobol(self.space.dim, rng=rng_at(self.seed, "design"))
-            points = sampler.random(1 << max(0, (self.n_init - 1).bit_length()))
-            return points[steps[0] : steps[-1] + 1]
-        # One generator per point: the design does not depend on how it is asked for.
-        rows = [rng_at(self.seed, "design", t).random(self.space.dim) for t in steps]
+            points = sampler.random(1 << (self.n_init - 1).bit_length())
+            rows[: len(designed)] = points[designed]
         return np.array(rows).reshape(count, self.space.dim)
 
     def _successes(self) -> int:

@@ -68,8 +68,9 @@ def minimize(
 
     Returns:
         A ``scipy.optimize.OptimizeResult`` with ``x, fun, nfev, nit, x_iters,
-        func_vals, success, status, message``, and ``failed`` (points), ``model``
-        (the posterior in the unit cube, or None), ``space``, ``seed``.
+        func_vals, success, status, message``, and ``failed`` (points), ``transform``
+        (what the model did to the values, in words), ``model`` (the posterior in the
+        unit cube, or None), ``space``, ``seed``.
 
     Raises:
         ArgumentError: If an argument has a value that cannot be used.
@@ -209,6 +210,7 @@ class _Run:
             success=found and self.status in (0, STOPPED),
             status=self.status if found else 1,
             message=self.message if found else "no evaluation succeeded",
+            transform=opt.data().transform.describe(),
             space=opt.space,
             seed=opt.seed,
             method=opt.method_name,

@@ -64,6 +64,16 @@ def grown_factors(
     return factors
 
 
+def fresh_factors(
+    post: Posterior, Z: list[Float[ndarray, "..."]], workers: int = 1
+) -> list[PartFactor]:
+    """Return the factor of every part at candidates that will not be used again."""
+    jobs = list(zip(post.groups(), Z, strict=True))
+    return parallel_map(
+        lambda job: PartFactor.of(job[0][0], job[1], job[0][1]), jobs, workers
+    )
+
+
 def _is_prefix(X: Float[ndarray, "n P"], whole: Float[ndarray, "N P"]) -> bool:
     return len(X) <= len(whole) and np.array_equal(X, whole[: len(X)])
 

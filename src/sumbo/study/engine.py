@@ -211,7 +211,16 @@ def _workers(jobs: int | None, scheduler: str | None) -> Iterator[Pool]:
         try:
             yield pool
         finally:
-            dismiss_children()  # with one job, this process is the worker
+            _dismiss_workers(jobs, scheduler)
+
+
+def _dismiss_workers(jobs: int | None, scheduler: str | None) -> None:
+    if scheduler is None and jobs != 1:
+        # They would wait five minutes for more work, and their children with them.
+        from joblib.externals.loky import get_reusable_executor
+
+        get_reusable_executor().shutdown(wait=True)
+    dismiss_children()  # with one job, this process is the worker
 
 
 def _broken_pool_errors() -> tuple[type[BaseException], ...]:

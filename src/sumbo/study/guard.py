@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import IO, Any
 
 from sumbo.study.design import Cell
@@ -38,7 +39,7 @@ _START = (
     "from sumbo.study.child import main; main()"
 )
 _START_SECONDS = 300.0  # importing everything from a slow network disk
-_TICK_SECONDS = 0.5  # how often a waiting worker looks whether its driver lives
+_TICK_SECONDS = 0.5  # how often a worker looks whether its driver lives
 _LOG_BYTES = 4000
 # Nobody kills itself this way: the memory ran out, or somebody stopped the process.
 _FROM_OUTSIDE = ("SIGKILL", "SIGTERM")
@@ -92,27 +93,20 @@ class _Child:
             _pipe(self.process.stdin).write(json.dumps(message).encode() + b"\n")
             _pipe(self.process.stdin).flush()
 
-    def wait(self, seconds: float | None, driver: int | None) -> dict[str, Any]:
+    def wait(self, seconds: float | None) -> dict[str, Any]:
         """Return the next answer.
 
         Raises:
             TimeoutError: If there is none in time.
             EOFError: If the child died.
         """
-        end = None if seconds is None else time.monotonic() + seconds
-        while end is None or time.monotonic() < end:
-            left = _TICK_SECONDS if end is None else end - time.monotonic()
-            try:
-                line = self.answers.get(timeout=max(0.0, min(_TICK_SECONDS, left)))
-            except queue.Empty:
-                if driver is not None and driver not in {os.getpid(), os.getppid()}:
-                    self.kill()
-                    os._exit(1)  # nobody waits for the result any more
-                continue
-            if line is None:
-                raise EOFError
-            return json.loads(line)
-        raise TimeoutError
+        try:
+            line = self.answers.get(timeout=seconds)
+        except queue.Empty:
+            raise TimeoutError from None
+        if line is None:
+            raise EOFError
+        return json.loads(line)
 
     def abort(self) -> None:
         """End a child that hangs, so that the log tells where it was."""
@@ -149,6 +143,8 @@ _idle: list[_Child] = []
 
 def guarded(cell: Cell, task: Task) -> Outcome:
     """Return what became of ``cell``, whatever it did to its process."""
+    if task.driver not in {None, os.getpid()}:
+        _watch(task.driver)
     outcome, ended_by = _attempt(cell, task)
     tries = 1
     while ended_by in _FROM_OUTSIDE and tries < _TRIES:
@@ -161,6 +157,18 @@ def dismiss_children() -> None:
     """End the children of this process that wait for work."""
     while _idle:
         _idle.pop().kill()
+
+
+@cache
+def _watch(driver: int) -> None:
+    """End this worker soon after its driver; nobody else would, if it was killed."""
+
+    def wait() -> None:
+        while os.getppid() == driver:
+            time.sleep(_TICK_SECONDS)
+        os._exit(1)  # the children notice that their input closes
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _attempt(cell: Cell, task: Task) -> tuple[Outcome, str]:
@@ -188,7 +196,7 @@ def _attempt(cell: Cell, task: Task) -> tuple[Outcome, str]:
 def _converse(child: _Child, cell: Cell, task: Task) -> dict[str, Any]:
     if not child.ready:
         # Importing takes its time, which is not the cell's.
-        child.wait(_START_SECONDS, task.driver)
+        child.wait(_START_SECONDS)
         child.ready = True
     request = {
         "cell": asdict(cell),
@@ -197,7 +205,7 @@ def _converse(child: _Child, cell: Cell, task: Task) -> dict[str, Any]:
         "folder": task.folder,
     }
     child.send(request)
-    return child.wait(task.timeout, task.driver)
+    return child.wait(task.timeout)
 
 
 def _lost(child: _Child, cell: Cell, ended_by: str, reason: str) -> tuple[Outcome, str]:

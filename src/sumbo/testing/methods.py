@@ -124,12 +124,10 @@ def check_hard_data(name: str, settings: Settings) -> None:
     space = Space.of(scenes.BOX)
     X = space.decode(scenes.points(space, 6, "hard"))
     y = np.array([scenes.value(space, x) for x in X])
-    twice = np.vstack([X, X[:4]])
     cases: dict[str, Callable[[Optimizer], None]] = {
         "constant values": lambda opt: opt.tell(X, np.full(len(X), -3.7)),
-        "points told twice": lambda opt: opt.tell(twice, np.append(y, y[:4])),
-        "points told twice with other values": lambda opt: opt.tell(
-            twice, np.append(y, y[:4] + 0.31)
+        "points told twice": lambda opt: opt.tell(
+            np.vstack([X, X[:4]]), np.append(y, y[:4] + [0.31, 0.0, 0.0, -0.02])
         ),
         "one point told six times": lambda opt: opt.tell(
             np.tile(X[0], (6, 1)), np.full(6, 2.9)
@@ -150,7 +148,7 @@ def check_hard_data(name: str, settings: Settings) -> None:
         with claim(f"method {name!r} with {what}"):
             opt = Optimizer(scenes.BOX, method=name, seed=5, n_init=1, **settings)
             fill(opt)
-            _require_fresh(opt, opt.ask(2))
+            _require_fresh(opt, opt.ask()[None])
 
 
 def check_one_parameter(name: str, settings: Settings) -> None:
@@ -170,9 +168,9 @@ def check_batch(name: str, settings: Settings) -> None:
         opt = Optimizer(scenes.BOX, method=name, seed=8, n_init=DESIGN, **settings)
         X = opt.space.decode(scenes.points(opt.space, 8, "batch"))
         opt.tell(X, [scenes.value(opt.space, x) for x in X])
-        batch = opt.ask(10)
-        _require_fresh(opt, batch)
-        _require_fresh(opt, np.vstack([batch, opt.ask(2)]))
+        asked = np.vstack([opt.ask(10), opt.ask(2)])
+        require(asked.shape == (12, 4), f"asked shape {asked.shape}, not (12, 4)")
+        _require_fresh(opt, asked)
 
 
 def check_mixed_space(name: str, settings: Settings) -> None:

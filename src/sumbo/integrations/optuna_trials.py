@@ -1,0 +1,187 @@
+"""What Optuna's storage tells: search spaces and trials in the terms of sumbo."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.study import Study, StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from sumbo.data import Data, prepare
+from sumbo.optimizer.duplicates import distinct
+from sumbo.space import Categorical, Integer, Parameter, Real, Space
+from sumbo.space.parameters import LARGEST_INTEGER
+from sumbo.typing import Bool, Float, ndarray
+
+SearchSpace = dict[str, BaseDistribution]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Record:
+    """What the storage tells about the other trials, by trial number.
+
+    ``raw`` is to be minimised; NaN where there is no value. A trial in which a
+    parameter of the search space is missing, or had another range, is left out.
+    """
+
+    space: Space
+    U: Float[ndarray, "N P"]
+    raw: Float[ndarray, " N"]
+    pruned: Bool[ndarray, " N"]
+    pending: Float[ndarray, "Q P"]
+    known: tuple[str, ...]  # every parameter of any trial
+    key: str  # under which workers share their proposals
+
+    @classmethod
+    def of(
+        cls, study: Study, trial: FrozenTrial, search_space: SearchSpace
+    ) -> "Record":
+        """Return the record of a study, the given trial left out."""
+        # Proposals of a worker that sees another space have another key.
+        digest = hashlib.blake2b(repr(search_space).encode(), digest_size=8)
+        key = f"sumbo:{digest.hexdigest()}"
+        sign = -1.0 if study.directions[0] == StudyDirection.MAXIMIZE else 1.0
+        told, raw, pruned, pending = [], [], [], []
+        names = set(search_space)
+        trials = study.get_trials(deepcopy=False)
+        for t in sorted(trials, key=lambda t: t.number):
+            names |= t.distributions.keys()
+            row = _row_of(t, search_space, key)
+            if row is None or t.number == trial.number:
+                continue
+            if t.state == TrialState.RUNNING:
+                pending.append(row)
+            elif t.state.is_finished():
+                told.append(row)
+                raw.append(np.nan if t.value is None else sign * t.value)
+                pruned.append(t.state == TrialState.PRUNED)
+        space = space_of(search_space)
+        return cls(
+            space=space,
+            U=_encoded(space, told),
+            raw=np.array(raw, dtype=np.float64),
+            pruned=np.array(pruned, dtype=bool),
+            pending=_encoded(space, pending),
+            known=tuple(sorted(names)),
+            key=key,
+        )
+
+    def values(self, n: int) -> tuple[Float[ndarray, " n"], Bool[ndarray, " n"]]:
+        """Return the values of the first n trials, and which of them failed.
+
+        A pruned trial has its last report, but counts as no better than the median of
+        the completed ones: reports may be on another scale than results. An infinitely
+        good value counts as the best finite one, an infinitely bad one as failed.
+        """
+        y, pruned = self.raw[:n].copy(), self.pruned[:n]
+        completed = y[~pruned & np.isfinite(y)]
+        if len(completed):
+            y[y == -np.inf] = completed.min()
+            y[pruned] = np.maximum(y[pruned], np.median(completed))
+        return y, ~np.isfinite(y)
+
+    def data(
+        self, n: int, pending: Float[ndarray, "Q P"], step: int, transform: str
+    ) -> Data:
+        """Return what a method sees of the first n trials."""
+        y, failed = self.values(n)
+        return prepare(
+            U=self.U[:n],
+            y=y,
+            failed=failed,
+            pending=pending,
+            domain=self.space,
+            step=step,
+            kind=transform,
+        )
+
+    def content(self, n: int) -> bytes:
+        """Return bytes that differ if the first n trials do."""
+        arrays = (self.U[:n], self.raw[:n], self.pruned[:n])
+        return repr(self.space).encode() + b"".join(a.tobytes() for a in arrays)
+
+    def numbers(self, U: Float[ndarray, "1 P"]) -> list[float]:
+        """Return a point of the cube as one number per parameter."""
+        return [float(number) for number in self.space.decode(U)[0]]
+
+    def unseen(self, rng: np.random.Generator, numbers: list[float]) -> list[float]:
+        """Return the point, moved if another trial has it."""
+        U = _encoded(self.space, [numbers])
+        moved = distinct(rng, self.space, U, np.vstack([self.U, self.pending]))
+        return numbers if np.array_equal(moved, U) else self.numbers(moved)
+
+    def share(self, study: Study, trial: FrozenTrial, numbers: list[float]) -> None:
+        """Tell other workers the point before its parameters are stored one by one."""
+        storage, number = study._storage, trial._trial_id  # pyright: ignore[reportPrivateUsage]
+        storage.set_trial_system_attr(number, self.key, json.dumps(numbers))
+
+
+# ---------------------------------------------------------------------- spaces
+def space_of(search_space: SearchSpace) -> Space:
+    """Return the space of numbers that stand for parameters, see ``number_of``."""
+    pairs = search_space.items()
+    return Space(parameters=tuple(_parameter_of(name, d) for name, d in pairs))
+
+
+def _parameter_of(name: str, d: Any) -> Parameter:
+    if isinstance(d, CategoricalDistribution):
+        # By position: choices may be equal to each other, NaN, or any object.
+        return Categorical(name, tuple(range(len(d.choices))))
+    if d.step is None or d.log:
+        lo, hi = d.low, d.high
+    else:
+        lo, hi = 0, round((d.high - d.low) / d.step)
+    whole = d.step is not None and hi <= LARGEST_INTEGER
+    return (Integer if whole else Real)(name, lo, hi, log=d.log)
+
+
+def number_of(d: Any, value: Any) -> float:
+    """Return a choice as its position, a stepped value as the count of its steps."""
+    number = float(d.to_internal_repr(value))
+    if isinstance(d, CategoricalDistribution) or d.step is None or d.log:
+        return number
+    return (number - d.low) / d.step
+
+
+def value_of(d: Any, number: float) -> Any:
+    """Return the parameter, a Python value inside the range, for its number."""
+    if isinstance(d, CategoricalDistribution):
+        return d.choices[int(number)]
+    if d.step is not None:
+        number = round(number) if d.log else d.low + round(number) * d.step
+    return min(max(number, d.low), d.high)
+
+
+def distribution_of(p: Parameter) -> BaseDistribution:
+    """Return the distribution that is uniform on a parameter of sumbo."""
+    if isinstance(p, Categorical):
+        return CategoricalDistribution(p.choices)
+    if isinstance(p, Integer):
+        return IntDistribution(p.lo, p.hi, log=p.log)
+    return FloatDistribution(p.lo, p.hi, log=p.log)
+
+
+def _row_of(t: FrozenTrial, search_space: SearchSpace, key: str) -> list[float] | None:
+    """Return a trial's parameters as numbers, None if one is not known."""
+    shared = json.loads(t.system_attrs.get(key, "null"))
+    row: list[Any] = shared or [None] * len(search_space)
+    for j, (name, d) in enumerate(search_space.items()):
+        if name in t.params:
+            same = t.distributions[name] == d
+            row[j] = number_of(d, t.params[name]) if same else None
+    return None if None in row else row
+
+
+def _encoded(space: Space, rows: list[list[float]]) -> Float[ndarray, "n P"]:
+    if not rows:
+        return np.empty((0, space.dim))
+    # A value that was enqueued may lie outside its range: the nearest one counts.
+    return space.encode_any(rows)[0]

@@ -1,0 +1,67 @@
+"""What the tests of the optimizer share: a box, an objective, other processes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from sumbo import Categorical, Integer, Real
+
+BOX = ((-2.3, 3.1), (1.7, 5.2), (0.31, 0.94))
+MIXED = (
+    Real("rate", 1e-4, 0.7, log=True),
+    Integer("layers", 2, 9),
+    Categorical("rule", ("sum", "max", None)),
+    Real("weight", -3.2, 0.4),
+)
+
+# Cheaper than the defaults, and enough to go through every line of a method.
+CHEAP: dict[str, Any] = {"candidates": 12, "starts": 1}
+LEARNED: dict[str, Any] = {"rounds": 1, "sweeps": 1, "random_starts": 3, "steps": 4}
+QUICK: dict[str, dict[str, Any]] = {
+    "alcb2": CHEAP,
+    "ats": CHEAP,
+    "dumbo": {
+        "states": 2,
+        "adam_steps": 4,
+        "admm_iterations": 2,
+        "candidates": 16,
+        "starts": 2,
+    },
+    "max": {"candidates": 30, **LEARNED},
+    "struct": {"candidates": 30, "levels": 5, **LEARNED},
+    "ts": CHEAP,
+}
+
+
+def bowl(x):
+    """Return a function of the box with one basin, at (0.4, 4.4, 0.5)."""
+    x = np.asarray(x, dtype=float)
+    z = (x - [0.4, 4.4, 0.5]) / [5.4, 3.5, 0.63]
+    return float(3.7 + 2.9 * (z @ z) + 0.2 * np.sin(7 * z[0] * z[1]))
+
+
+def everything(opt):
+    """Return all that an optimizer knows: the bytes of its file."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "run.npz"
+        opt.save(path)
+        return path.read_bytes()
+
+
+def run_python(code, *arguments, hash_seed="0", **settings):
+    """Return what a program prints in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONHASHSEED": hash_seed, "OMP_NUM_THREADS": "1"},
+        **settings,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

@@ -1,0 +1,252 @@
+"""The documentation: every block runs, every reference exists, nothing is left out."""
+
+import ast
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import sumbo
+from pages import DOCS, ROOT, blocks_of, commands, forget_modules, pages, run_page
+from sumbo import plots
+from sumbo.decompositions import DECOMPOSITIONS
+from sumbo.kernels import KERNELS
+from sumbo.methods import METHODS
+from sumbo.problems import PROBLEMS
+from sumbo.testing import check_citation
+
+if not DOCS.exists():
+    pytest.skip("the documentation is not part of this copy", allow_module_level=True)
+
+# Pages that need more than the tests install.
+NEEDS = {"integrations/botorch.md": "botorch"}
+TUTORIALS = sorted((DOCS / "tutorials").glob("*.py"))
+KEY = re.compile(r"\[([a-z]+\d{4}[a-z]*)\]")
+EXCUSE = re.compile(r"(needs|takes) \w+ .*|a sketch.*")
+
+
+def named(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def load(path):
+    """Return a script of the documentation as a module; its main part does not run."""
+    spec = importlib.util.spec_from_file_location(f"docs_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@contextmanager
+def restored(registry) -> Iterator[None]:
+    registry.names()
+    before = dict(registry._items)
+    try:
+        yield
+    finally:
+        registry._items.clear()
+        registry._items.update(before)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Return an empty working directory; what a page registers is forgotten after."""
+    from matplotlib import pyplot as plt
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    modules, backend = set(sys.modules), plt.get_backend()
+    plt.switch_backend("Agg")
+    with (
+        restored(METHODS),
+        restored(PROBLEMS),
+        restored(KERNELS),
+        restored(DECOMPOSITIONS),
+    ):
+        yield tmp_path
+    plt.close("all")
+    plt.switch_backend(backend)
+    forget_modules(modules, tmp_path)
+
+
+@pytest.mark.parametrize("path", pages(), ids=named)
+def test_every_block_of_a_page_runs(path, folder, capsys):
+    if path.is_relative_to(DOCS):
+        needs = NEEDS.get(path.relative_to(DOCS).as_posix())
+        if needs:
+            pytest.importorskip(needs)
+    run_page(path, capsys)
+
+
+@pytest.mark.parametrize("path", TUTORIALS, ids=named)
+def test_every_tutorial_runs(path, tmp_path):
+    env = {**os.environ, "MPLBACKEND": "Agg", "PYTHONWARNINGS": "error::UserWarning"}
+    command = [sys.executable, str(path)]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+def test_a_block_is_excused_only_for_a_reason():
+    blocks = [block for path in pages() for block in blocks_of(path.read_text("utf-8"))]
+    excuses = [block.excuse for block in blocks if block.excuse]
+    assert all(EXCUSE.fullmatch(excuse) for excuse in excuses), excuses
+    assert len(blocks) > 10 * len(excuses)
+
+
+def test_blocks_are_read_as_written():
+    page = (
+        'Text\n\n```python\na = 1\n```\n\n<!-- not run: needs a cluster -->\n```console\n'
+        '$ sumbo study run x.toml \\\n    -o runs\nprinted\n```\n\n1. point\n\n'
+        '   ```toml title="x.toml"\n   name = "x"\n   ```\n'
+    )
+    first, second, third = blocks_of(page)
+    assert (first.kind, first.body, first.line) == ("python", "a = 1\n", 4)
+    assert second.excuse == "needs a cluster"
+    assert commands(second.body) == [["sumbo", "study", "run", "x.toml", "-o", "runs"]]
+    assert (third.title, third.body) == ("x.toml", 'name = "x"\n')
+
+
+def test_a_failing_block_fails_its_page(tmp_path, folder, capsys):
+    page = tmp_path / "page.md"
+    page.write_text("```python\nx = 1\n```\n\n```python\nassert x == 2\n```\n")
+    with pytest.raises(AssertionError):
+        run_page(page, capsys)
+    page.write_text('```python\nprint(3)\n```\n\n```text title="output"\n4\n```\n')
+    with pytest.raises(AssertionError):
+        run_page(page, capsys)
+    page.write_text("```console\n$ sumbo methods nosuchmethod\n```\n")
+    with pytest.raises(AssertionError, match="nosuchmethod"):
+        run_page(page, capsys)
+
+
+# ---------------------------------------------------------------- completeness
+
+
+def cited_by(path):
+    text = path.read_text("utf-8")
+    if path.suffix == ".py":
+        tree = ast.parse(text)
+        kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        nodes = [node for node in ast.walk(tree) if isinstance(node, kinds)]
+        comments = re.findall(r"#.*", text)
+        text = "\n".join([*(ast.get_docstring(n) or "" for n in nodes), *comments])
+    return {(key, named(path)) for key in KEY.findall(text)}
+
+
+def test_every_citation_has_an_entry_in_the_bibliography():
+    files = [*(ROOT / "src").rglob("*.py"), *DOCS.rglob("*.md")]
+    cited = set().union(*(cited_by(path) for path in files))
+    assert len(cited) > 30
+    for key, where in sorted(cited):
+        try:
+            check_citation(key, ROOT / "references.bib")
+        except AssertionError as error:
+            pytest.fail(f"{where}: {error}")
+
+
+def test_every_page_is_in_the_nav():
+    nav = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
+    listed = set(re.findall(r"([\w/-]+\.md)", nav))
+    there = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    assert there <= listed
+
+
+def test_every_public_name_is_in_the_reference():
+    text = "\n".join(p.read_text("utf-8") for p in (DOCS / "reference").glob("*.md"))
+    modules = {"methods", "problems"}
+    for name in sumbo.__all__:
+        assert re.search(rf"::: sumbo\.{name}\b", text), name
+    for name in plots.__all__:
+        assert re.search(rf"\b{name}\b", text), name
+    for name in modules:
+        for item in getattr(sumbo, name).__all__:
+            assert item.isupper() or re.search(rf"\b{item}\b", text), item
+
+
+def test_every_method_is_described():
+    page = (DOCS / "methods" / "index.md").read_text("utf-8")
+    for name in ("ts", "ats", "alcb2", "uniform"):
+        assert re.search(rf"^## {name}$", page, flags=re.MULTILINE), name
+
+
+def test_every_figure_is_generated_and_shown():
+    made = set(load(DOCS / "make_figures.py").FIGURES)
+    there = {path.name for path in (DOCS / "figures").iterdir()}
+    text = "\n".join(path.read_text("utf-8") for path in pages())
+    assert there == made
+    assert {name for name in made if f"figures/{name}" in text} == made
+
+
+def test_the_nav_loses_only_what_is_missing():
+    pytest.importorskip("mkdocs")
+    present = load(DOCS / "hooks.py").present
+    nav = [{"A": "start.md"}, {"B": "no-such.md"}, {"C": ["index.md", "no.md"]}]
+    assert present([*nav, {"D": [{"E": "no.md"}]}]) == [
+        {"A": "start.md"},
+        {"C": ["index.md"]},
+    ]
+
+
+# ---------------------------------------------------------------- the site
+
+
+@pytest.mark.slow
+def test_the_site_builds_strictly_and_fetches_nothing(tmp_path):
+    pytest.importorskip("mkdocstrings_handlers.python")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "WARNING" not in done.stderr
+    loads = re.compile(
+        r'<(?:script|img|iframe)[^>]*\ssrc="?(?:https?:)?//'
+        r'|<link[^>]*rel="?(?:stylesheet|preconnect|preload)[^>]*href="?(?:https?:)?//'
+    )
+    html = sorted(tmp_path.rglob("*.html"))
+    assert len(html) > 25
+    for path in html:
+        assert not loads.search(path.read_text("utf-8")), path
+    for path in tmp_path.rglob("*.css"):
+        text = path.read_text("utf-8")
+        assert not re.search(r"(?:@import|url\()\s*[\"']?(?:https?:)?//", text), path
+
+
+@pytest.mark.slow
+def test_every_figure_can_be_made_again(tmp_path, monkeypatch):
+    module = load(DOCS / "make_figures.py")
+    monkeypatch.setattr(module, "OUT", tmp_path)
+    for name, draw in module.FIGURES.items():
+        module.save(draw(), name)
+    assert {path.name for path in tmp_path.iterdir()} == set(module.FIGURES)
+
+
+# ---------------------------------------------------------------- workflows
+
+
+def test_workflows_only_call_the_makefile():
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M))
+    files = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+    assert files
+    for path in files:
+        runs = re.findall(r"^\s*(?:- )?run: (.*)$", path.read_text("utf-8"), re.M)
+        assert runs, path
+        for run in runs:
+            words = run.split()
+            assert words[0] == "make", f"{path.name}: {run}"
+            assert set(words[1:]) <= targets, f"{path.name}: no target for {run}"
+
+
+def test_the_script_that_a_page_wrote_is_forgotten(folder):
+    before = set(sys.modules)
+    (Path.cwd() / "written.py").write_text("x = 1\n")
+    importlib.import_module("written")
+    forget_modules(before, folder)
+    assert "written" not in sys.modules
