@@ -1,7 +1,7 @@
 """What MkDocs does on the way: missing pages leave the nav, tables are filled in.
 
-A comment such as ``<!-- table: methods -->`` in a page is replaced by the table of what
-is registered, so that no list is written twice.
+A comment such as ``<!-- table: methods -->`` in a page is replaced by a list of what is
+registered, so that no list is written twice.
 """
 
 import dataclasses
@@ -89,7 +89,9 @@ def entries():
         key = re.match(r"@\w+\{\s*([^,\s]+)", block)[1]
         # A value has braces inside braces at most twice: {{DESI} 2024}, {P{\'o}czos}.
         inner = r"\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*)\}"
-        fields = {name: _plain(v) for name, v in re.findall(rf"(\w+)\s*=\s*{inner}", block)}
+        fields = {
+            name: _plain(v) for name, v in re.findall(rf"(\w+)\s*=\s*{inner}", block)
+        }
         out.append({"key": key, **fields})
     return out
 
@@ -107,7 +109,9 @@ def methods_table(page):
     rows = []
     for name in METHODS.names():
         cls = METHODS.get(name)
-        rows.append((_method_link(name, page), cls.label, summary(cls), f"[{cls.cite}]"))
+        rows.append(
+            (_method_link(name, page), cls.label, summary(cls), f"[{cls.cite}]")
+        )
     return table(("name", "label", "what it proposes", "source"), rows)
 
 
@@ -167,8 +171,35 @@ def references_table(page):
             f"{entry['author'].replace(' and ', '; ')} ({entry['year']}). "
             f"*{entry['title']}*. {where}{volume}"
         )
-        lines.append(f"- <a id=\"{entry['key']}\"></a>**{entry['key']}**: {cited.strip()}")
+        lines.append(
+            f'- <a id="{entry["key"]}"></a>**{entry["key"]}**: {cited.strip()}'
+        )
     return "\n".join(lines)
+
+
+def classes(registry):
+    """Return a function that lists the registered classes for the reference."""
+
+    def directives(page):
+        del page
+        items = [registry.get(name) for name in registry.names()]
+        names = dict.fromkeys(f"{cls.__module__}.{cls.__qualname__}" for cls in items)
+        options = "{ heading_level: 3, members: false }"
+        return "\n\n".join(f"::: {name}\n    options: {options}" for name in names)
+
+    return directives
+
+
+def integrations(page):
+    """Return the integrations for the reference, named as the tool each is for."""
+    del page
+    folder = DOCS.parent / "src" / "sumbo" / "integrations"
+    public = [
+        path.stem
+        for path in sorted(folder.glob("*.py"))
+        if "_" not in path.stem  # such as optuna_trials, a part of optuna
+    ]
+    return "\n\n".join(f"::: sumbo.integrations.{name}" for name in public)
 
 
 TABLES = {
@@ -178,6 +209,10 @@ TABLES = {
     "kernels": kernels_table,
     "decompositions": decompositions_table,
     "references": references_table,
+    "method_classes": classes(METHODS),
+    "kernel_classes": classes(KERNELS),
+    "decomposition_classes": classes(DECOMPOSITIONS),
+    "integrations": integrations,
 }
 
 
@@ -193,10 +228,12 @@ def summary(cls):
 
 
 def _method_link(name, page):
-    own = DOCS / "methods" / f"{name}.md"
     here = "" if page.startswith("methods/") else "methods/"
-    target = f"{here}{name}.md" if own.exists() else f"{here}index.md#{name}"
-    return f"[`{name}`]({target})"
+    if (DOCS / "methods" / f"{name}.md").exists():
+        return f"[`{name}`]({here}{name}.md)"
+    if f"\n## {name}\n" in (DOCS / "methods" / "index.md").read_text("utf-8"):
+        return f"[`{name}`]({here}index.md#{name})"
+    return f"`{name}`"
 
 
 def _cited(cls):

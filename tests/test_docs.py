@@ -45,6 +45,12 @@ def load(path):
     return module
 
 
+def run(command, folder, env):
+    return subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, check=False
+    )
+
+
 @contextmanager
 def restored(registry) -> Iterator[None]:
     registry.names()
@@ -90,7 +96,7 @@ def test_every_block_of_a_page_runs(path, folder, capsys):
 def test_every_tutorial_runs(path, tmp_path):
     env = {**os.environ, "MPLBACKEND": "Agg", "PYTHONWARNINGS": "error::UserWarning"}
     command = [sys.executable, str(path)]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    done = run(command, tmp_path, env)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
 
@@ -102,13 +108,29 @@ def test_a_block_is_excused_only_for_a_reason():
     assert len(blocks) > 10 * len(excuses)
 
 
+PAGE = """Text
+
+```python
+a = 1
+```
+
+<!-- not run: needs a cluster -->
+```console
+$ sumbo study run x.toml \\
+    -o runs
+printed
+```
+
+1. point
+
+   ```toml title="x.toml"
+   name = "x"
+   ```
+"""
+
+
 def test_blocks_are_read_as_written():
-    page = (
-        'Text\n\n```python\na = 1\n```\n\n<!-- not run: needs a cluster -->\n```console\n'
-        '$ sumbo study run x.toml \\\n    -o runs\nprinted\n```\n\n1. point\n\n'
-        '   ```toml title="x.toml"\n   name = "x"\n   ```\n'
-    )
-    first, second, third = blocks_of(page)
+    first, second, third = blocks_of(PAGE)
     assert (first.kind, first.body, first.line) == ("python", "a = 1\n", 4)
     assert second.excuse == "needs a cluster"
     assert commands(second.body) == [["sumbo", "study", "run", "x.toml", "-o", "runs"]]
@@ -135,7 +157,7 @@ def cited_by(path):
     text = path.read_text("utf-8")
     if path.suffix == ".py":
         tree = ast.parse(text)
-        kinds = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        kinds = (ast.Module, ast.ClassDef, ast.FunctionDef)
         nodes = [node for node in ast.walk(tree) if isinstance(node, kinds)]
         comments = re.findall(r"#.*", text)
         text = "\n".join([*(ast.get_docstring(n) or "" for n in nodes), *comments])
@@ -203,7 +225,7 @@ def test_the_nav_loses_only_what_is_missing():
 def test_the_site_builds_strictly_and_fetches_nothing(tmp_path):
     pytest.importorskip("mkdocstrings_handlers.python")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = run(command, ROOT, dict(os.environ))
     assert done.returncode == 0, done.stderr
     assert "WARNING" not in done.stderr
     loads = re.compile(

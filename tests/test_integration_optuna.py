@@ -522,13 +522,16 @@ def test_a_result_becomes_a_study_with_the_same_trials(tmp_path):
 
 
 def test_a_study_of_a_result_can_be_continued():
-    study = to_optuna_study(mixed_result())
+    result = mixed_result()
+    study = to_optuna_study(result)
     study.sampler = SumboSampler(seed=4, n_startup_trials=10, **QUICK)
-    trial = study.ask(study.trials[0].distributions)
-    record = Record.of(study, trial._cached_frozen_trial, trial.distributions)
+    trial = new_trial(study)
+    space = study.sampler.infer_relative_search_space(study, trial)
+    assert space == study.trials[0].distributions
+    record = Record.of(study, trial, space)
     assert len(record.raw) == 12
-    shared = study.trials[-1].system_attrs
-    assert list(shared) == [record.key]  # suggested together
+    params = study.sampler.sample_relative(study, trial, space)
+    assert result.space.contains([params[name] for name in result.space.names])
 
 
 def test_earlier_points_outside_the_box_become_points_of_its_boundary():

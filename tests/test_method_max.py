@@ -11,6 +11,8 @@ from irregular import frozen, random_gp
 from reference import finite_difference
 from sumbo.data import prepare
 from sumbo.errors import ArgumentError
+from sumbo.maximize import components
+from sumbo.maximize.covering import covering_candidates
 from sumbo.maximize.entropy import minimum_entropy, minimum_entropy_gradient
 from sumbo.methods import make
 from sumbo.space import Categorical, Integer, Space
@@ -208,3 +210,15 @@ def test_settings_that_cannot_be_used_are_named(setting):
 def test_gumbel_draws_give_points_of_the_cube(rng):
     U, _, _ = propose(observed(rng, cube(3), 12), 2, extremes="gumbel")
     assert ((U >= 0) & (U <= 1)).all()
+
+
+def test_candidates_cover_the_box_and_what_was_observed(rng):
+    data = observed(rng, cube(4), 9)
+    parts = components(((1,), (0, 3), (2,)))
+    for part, Z in zip(parts, covering_candidates(rng, data, parts, 60), strict=True):
+        assert Z.shape == (69, len(part.coordinates))
+        np.testing.assert_array_equal(Z[60:], data.U[:, list(part.coordinates)])
+        assert ((Z >= 0) & (Z <= 1)).all()
+        if len(part.coordinates) == 1:
+            assert np.diff(np.sort(Z[:60, 0])).max() < 2.1 / 60
+            assert {0.0, 1.0} <= set(Z[:, 0])

@@ -2,6 +2,7 @@
 
 import os
 import time
+from pathlib import Path
 
 from distributed import Client, LocalCluster
 
@@ -11,7 +12,7 @@ import sumbo
 def cost(x):
     """Return a value and note which process computed it."""
     time.sleep(0.05)  # stands for a long computation
-    with open("evaluations.txt", "a") as file:
+    with Path("evaluations.txt").open("a") as file:
         file.write(f"{os.getpid()}\n")
     return (x[0] - 0.3) ** 2 + (x[1] * x[2] - 0.2) ** 2 + abs(x[3] - 0.6)
 
@@ -28,8 +29,7 @@ def main():
             on_error="skip",
             seed=1,
         )
-    with open("evaluations.txt") as file:
-        processes = set(file.read().split())
+    processes = set(Path("evaluations.txt").read_text().split())
     print(f"{result.nfev} evaluations by {len(processes)} processes: {result.fun:.4f}")
 
 

@@ -18,7 +18,11 @@ SPACE = Space.of(
 
 
 def simulate(viscosity, inflow, cells, scheme):
-    """Return the loss of a flow; too few cells for the viscosity do not converge."""
+    """Return the loss of a flow.
+
+    Raises:
+        RuntimeError: If there are too few cells for the viscosity.
+    """
     if scheme == "central" and inflow / (viscosity * cells) > 4000:
         raise RuntimeError("did not converge")
     loss = {"upwind": 0.3, "central": 0.05, "quick": 0.1}[scheme]
@@ -31,16 +35,16 @@ def cost(x):
 
 
 def power_cut(result):
-    if result.nfev == 35:
+    if result.nfev == 30:
         raise StopIteration
 
 
 def main():
     options = {"seed": 12, "on_error": "skip", "checkpoint": "flow.npz"}
-    sumbo.minimize(cost, SPACE, budget=60, callback=power_cut, **options)
-    result = sumbo.minimize(cost, SPACE, budget=60, **options)
+    sumbo.minimize(cost, SPACE, budget=50, callback=power_cut, **options)
+    result = sumbo.minimize(cost, SPACE, budget=50, **options)
 
-    undisturbed = sumbo.minimize(cost, SPACE, budget=60, seed=12, on_error="skip")
+    undisturbed = sumbo.minimize(cost, SPACE, budget=50, seed=12, on_error="skip")
     same = result.x_iters.tolist() == undisturbed.x_iters.tolist()
     print(f"{result.nfev} evaluations, {len(result.failed)} failed")
     print(f"the resumed run asked the same points: {same}")

@@ -31,7 +31,7 @@ def main():
     for name, groups in STRUCTURES.items():
         gp = sumbo.AdditiveGP(groups=groups).fit(X, y)
         evidence[name] = gp.log_marginal_likelihood(X, y)
-        mean, var = gp.condition(X, y).leave_one_out()
+        mean, _ = gp.condition(X, y).leave_one_out()
         error = np.sqrt(np.mean((mean - y) ** 2))
         print(f"{name:34} evidence {evidence[name]:6.1f}, left-out error {error:.3f}")
 

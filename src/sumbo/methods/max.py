@@ -9,7 +9,8 @@ import numpy as np
 from sumbo.data import Data
 from sumbo.decompositions.learned import LearnedStructure, require_positive_integer
 from sumbo.gp import Posterior
-from sumbo.maximize import Parts, components, draw_candidates, minimise_sum
+from sumbo.maximize import Parts, components, minimise_sum
+from sumbo.maximize.covering import covering_candidates
 from sumbo.maximize.entropy import FLOOR, minimum_entropy, minimum_entropy_gradient
 from sumbo.methods.base import METHODS, Info, free_coordinates
 from sumbo.sampling.extremes import EXTREMES
@@ -29,7 +30,7 @@ class EntropySearch(LearnedStructure):
     Attributes:
         samples: Draws of each part's minimum.
         extremes: ``"cdf"``, exact draws of the mean-field minimum, or ``"gumbel"``.
-        candidates: Uniform points per part, for the draws and for the search.
+        candidates: Even points per part, for the draws and for the search.
         refine: Whether the best candidate of each part is refined by its gradient.
     """
 
@@ -67,11 +68,7 @@ class EntropySearch(LearnedStructure):
         self, rng: np.random.Generator, post: Posterior, data: Data
     ) -> Float[ndarray, " P"]:
         parts = components(post.gp.groups)
-        drawn = draw_candidates(rng, data, parts, self.candidates, "uniform")
-        Z = [
-            np.vstack([Zm, data.U[:, list(part.coordinates)]])
-            for part, Zm in zip(parts, drawn, strict=True)
-        ]
+        Z = covering_candidates(rng, data, parts, self.candidates)
         minima, values = [], []
         for m, Zm in enumerate(Z):
             mean, var = post.part_moments(m, Zm)

@@ -13,7 +13,13 @@ from sumbo.decompositions import resolve
 from sumbo.decompositions.base import expand
 from sumbo.errors import ArgumentError
 from sumbo.linalg import one_blas_thread
-from sumbo.maximize import Component, components, draw_candidates, minimise_sum
+from sumbo.maximize import (
+    Component,
+    Parts,
+    components,
+    draw_candidates,
+    minimise_sum,
+)
 from sumbo.methods.base import METHODS, Info, free_coordinates
 from sumbo.sampling.features import Features, quadrature_features
 from sumbo.sampling.weights import sample_weights
@@ -142,10 +148,13 @@ class QuadratureFeatures:
         q, dim = len(weights[0]), data.domain.dim
         out = np.empty((q, dim))
         for i in range(q):
-
-            def draw(m: int, z: Float[ndarray, "b d"], i: int = i) -> tuple:
-                return maps[m](z) @ weights[m][i], maps[m].gradient(z, weights[m][i])
-
+            draw = Parts(
+                lambda m, z, i=i: maps[m](z) @ weights[m][i],
+                lambda m, z, i=i: (
+                    maps[m](z) @ weights[m][i],
+                    maps[m].gradient(z, weights[m][i]),
+                ),
+            )
             at_candidates = [np.asarray(v)[i] for v in values]
             out[i] = minimise_sum(parts, Z, at_candidates, dim, draw, free)
         return out

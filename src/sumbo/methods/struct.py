@@ -10,7 +10,8 @@ from sumbo.data import Data
 from sumbo.decompositions.gibbs import groups_of
 from sumbo.decompositions.learned import LearnedStructure, require_positive_integer
 from sumbo.gp import Posterior
-from sumbo.maximize import Parts, components, draw_candidates, minimise_sum
+from sumbo.maximize import Parts, components, minimise_sum
+from sumbo.maximize.covering import covering_candidates
 from sumbo.methods.base import METHODS, Info, free_coordinates
 from sumbo.sampling.dpp import sample_kdpp
 from sumbo.typing import Float, Group, State, ndarray
@@ -82,11 +83,7 @@ class StructuralBatch(LearnedStructure):
         widths: Float[ndarray, " M"],
     ) -> Float[ndarray, " P"]:
         parts = components(post.gp.groups)
-        drawn = draw_candidates(rng, data, parts, self.candidates, "uniform")
-        Z = [
-            np.vstack([Zm, data.U[:, list(part.coordinates)]])
-            for part, Zm in zip(parts, drawn, strict=True)
-        ]
+        Z = covering_candidates(rng, data, parts, self.candidates)
 
         def value(m: int, z: Float[ndarray, "b d"]) -> Float[ndarray, " b"]:
             mean, var = post.part_moments(m, z)

@@ -1,0 +1,25 @@
+"""Candidates that cover the whole box of each part, observed coordinates included."""
+
+import numpy as np
+
+from sumbo.data import Data
+from sumbo.maximize.candidates import draw_candidates
+from sumbo.maximize.components import Component
+from sumbo.typing import Float, ndarray
+
+
+def covering_candidates(
+    rng: np.random.Generator, data: Data, parts: list[Component], count: int
+) -> list[Float[ndarray, "..."]]:
+    """Return ``count`` even candidates of each component, and those observed.
+
+    None gather around the best observations, so that the lowest of values drawn at
+    the candidates stands for the lowest over the box. On one coordinate they are a
+    jittered grid with both ends, on several independent and uniform.
+    """
+    out = []
+    for part in parts:
+        how = "spread" if len(part.coordinates) == 1 else "uniform"
+        drawn = draw_candidates(rng, data, [part], count, how)[0]
+        out.append(np.vstack([drawn, data.U[:, list(part.coordinates)]]))
+    return out

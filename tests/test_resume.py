@@ -1,0 +1,246 @@
+"""A run that stops, however roughly, goes on as if it had not.
+
+In other processes, so that nothing but the file can carry a run over.
+"""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from searches import BOX, MIXED, QUICK, bowl, everything, run_python
+from sumbo import Optimizer, methods, minimize
+from sumbo.errors import CheckpointError
+from sumbo.testing.scenes import BOX as SCENE, play
+
+every_method = pytest.mark.parametrize("method", methods.names())
+
+
+def begin(method, seed=7):
+    return Optimizer(SCENE, method=method, seed=seed, n_init=5, **QUICK.get(method, {}))
+
+
+# ---------------------------------------------------------------------- new processes
+# Each line of the input names a file and what happened after it was saved: points told,
+# numbers of points asked. The output is what was asked there.
+GO_ON = """
+import json, sys
+from sumbo import Optimizer
+out = []
+for line in open(sys.argv[1]):
+    path, events = json.loads(line)
+    opt = Optimizer.load(path)
+    asked = []
+    for kind, value in events:
+        if kind == "ask":
+            asked.append([[v.hex() for v in x] for x in opt.ask(value).tolist()])
+        else:
+            x = [float.fromhex(v) for v in value[0]]
+            y = value[1]
+            opt.tell(x, failed=True) if y is None else opt.tell(x, float.fromhex(y))
+    out.append(asked)
+print(json.dumps(out))
+"""
+
+
+class Recorder:
+    """An optimizer that writes down what happens, and saves itself when told to."""
+
+    def __init__(self, opt, folder):
+        self.opt, self.folder = opt, folder
+        self.space, self.events, self.asked, self.saves = opt.space, [], [], []
+
+    def ask(self, n):
+        X = self.opt.ask(n)
+        self.events.append(("ask", n))
+        self.asked.append([[v.hex() for v in x] for x in X.tolist()])
+        return X
+
+    def tell(self, x, y=None, *, failed=False):
+        self.opt.tell(x, y, failed=failed)
+        point = [v.hex() for v in np.asarray(x).tolist()]
+        self.events.append(("tell", (point, None if failed else float(y).hex())))
+
+    def save(self):
+        path = self.folder / f"{self.opt.method_name}-{len(self.saves)}.npz"
+        self.opt.save(path)
+        self.saves.append((str(path), len(self.events), len(self.asked)))
+        return self
+
+
+def test_every_method_goes_on_bit_for_bit_in_a_new_process(tmp_path):
+    # Saved with no data, with points pending, after tells, in the middle of a batch,
+    # before and after refits; each continued to the end.
+    jobs, expected = [], []
+    for method in methods.names():
+        recorder = Recorder(begin(method), tmp_path)
+        play(recorder, Recorder.save)
+        for path, told, asked in recorder.saves:
+            jobs.append(json.dumps((path, recorder.events[told:])))
+            expected.append((path, recorder.asked[asked:]))
+    assert len(jobs) >= 8 * len(methods.names())
+    listing = tmp_path / "jobs"
+    listing.write_text("\n".join(jobs))
+    found = json.loads(run_python(GO_ON, listing, hash_seed="9"))
+    for (path, there), here in zip(expected, found, strict=True):
+        assert here == there, path
+
+
+# ---------------------------------------------------------------------- the same process
+def test_a_loaded_optimizer_equals_the_saved_one(tmp_path):
+    opt = Optimizer(
+        MIXED, seed=4, n_init=3, transform="log", init="sobol", candidates=9
+    )
+    opt.tell(opt.ask(3), [2.5, 1.5, 3.5])
+    opt.tell(opt.ask(), failed=True)
+    opt.ask(2)
+    opt.save(tmp_path / "run.npz")
+    again = Optimizer.load(tmp_path / "run.npz")
+    assert everything(again) == everything(opt)
+    assert again.settings == opt.settings
+    assert again.space == opt.space
+    assert again.best[0].tolist() == opt.best[0].tolist()
+    assert again.pending.tolist() == opt.pending.tolist()
+    np.testing.assert_array_equal(again.y, opt.y)
+    assert again.ask(2).tolist() == opt.ask(2).tolist()
+
+
+def test_saving_changes_nothing(tmp_path):
+    saved, unsaved = begin("ts"), begin("ts")
+    for _ in range(8):
+        saved.save(tmp_path / "run.npz")
+        x = saved.ask()
+        np.testing.assert_array_equal(x, unsaved.ask())
+        y = float(np.sin(x).sum())
+        saved.tell(x, y)
+        unsaved.tell(x, y)
+
+
+def test_explicit_and_overlapping_groups_come_back(tmp_path):
+    opt = Optimizer(BOX, seed=4, groups=[(0, 2), (1, 2)])
+    opt.save(tmp_path / "run.npz")
+    assert Optimizer.load(tmp_path / "run.npz").settings["groups"] == ((0, 2), (1, 2))
+
+
+def test_a_file_that_does_not_exist_is_named(tmp_path):
+    with pytest.raises(CheckpointError, match=r"none\.npz.*does not exist"):
+        Optimizer.load(tmp_path / "none.npz")
+
+
+# ---------------------------------------------------------------------- killed
+# Every evaluation is written to a log, and is on disk before its value is returned.
+RUN = """
+import json, os, sys
+sys.path.insert(0, sys.argv[1])
+from searches import BOX, QUICK, bowl
+from sumbo import minimize
+log = open(sys.argv[3], "a")
+
+def write(*line):
+    log.write(json.dumps(line) + chr(10))
+    log.flush()
+    os.fsync(log.fileno())
+
+def fun(x):
+    y = bowl(x)
+    write([v.hex() for v in x.tolist()], y.hex())
+    return y
+
+write("begin")
+minimize(fun, BOX, budget=int(sys.argv[4]), n_init=6, seed=8, checkpoint=sys.argv[2],
+         batch=int(sys.argv[5]), **QUICK["ts"])
+write("end")
+"""
+
+
+def lines(log):
+    # A line that was cut off is of an evaluation that did not end.
+    text = log.read_text() if log.exists() else ""
+    return [json.loads(line) for line in text.split("\n")[:-1]]
+
+
+def is_over(process, log, count):
+    return process.poll() is not None or len(lines(log)) >= count
+
+
+def kill_and_go_on(tmp_path, request, *, kills, budget, batch, delay):
+    """Kill a run again and again; return the log of evaluations of each life."""
+    path, log = tmp_path / "run.npz", tmp_path / "log"
+    arguments = [request.path.parent, path, log, budget, batch]
+    command = [sys.executable, "-c", RUN, *map(str, arguments)]
+    dice, told = random.Random(f"{kills}/{batch}"), []
+    for _ in range(kills):
+        before = len(lines(log))
+        process = subprocess.Popen(command, stderr=subprocess.PIPE)
+        try:
+            deadline = time.monotonic() + 120
+            while not is_over(process, log, before + 2) and time.monotonic() < deadline:
+                time.sleep(0.002)
+            time.sleep(delay * dice.random())
+        finally:
+            process.send_signal(signal.SIGKILL)
+            error = process.communicate()[1]
+        assert process.returncode == -signal.SIGKILL, error.decode()
+        now = Optimizer.load(path)  # never damaged, whenever the process dies
+        values = [(x.tolist(), y) for x, y in zip(now.X, now.y, strict=True)]
+        assert values[: len(told)] == told, "a told value was lost"
+        told = values
+    done = subprocess.run(command, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    lives, current = [], []
+    for line in lines(log):
+        if line == ["begin"]:
+            current = []
+            lives.append(current)
+        elif line != ["end"]:
+            current.append(line)
+    return lives, Optimizer.load(path)
+
+
+def assert_nothing_was_lost(lives, final, *, budget, batch):
+    whole = minimize(
+        bowl, BOX, budget=budget, n_init=6, seed=8, batch=batch, **QUICK["ts"]
+    )
+    np.testing.assert_array_equal(final.X, whole.x_iters)
+    np.testing.assert_array_equal(final.y, whole.func_vals)
+    known = {tuple(v.hex() for v in x) for x in final.X.tolist()}
+    evaluated = [tuple(x) for life in lives for x, _ in life]
+    assert set(evaluated) == known
+    # A death costs at most the evaluation that was under way.
+    assert len(evaluated) <= budget + len(lives) - 1
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_a_run_that_is_killed_thrice_ends_as_if_it_had_not(tmp_path, request, batch):
+    kills = 3 if batch == 1 else 1
+    lives, final = kill_and_go_on(
+        tmp_path, request, kills=kills, budget=24, batch=batch, delay=0.05
+    )
+    assert len(lives) == kills + 1
+    assert_nothing_was_lost(lives, final, budget=24, batch=batch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", [1, 5])
+def test_a_run_that_is_killed_twenty_times_ends_as_if_it_had_not(
+    tmp_path, request, batch
+):
+    lives, final = kill_and_go_on(
+        tmp_path, request, kills=20, budget=150, batch=batch, delay=0.12
+    )
+    assert len(lives) == 21
+    assert_nothing_was_lost(lives, final, budget=150, batch=batch)
+
+
+def test_a_killed_run_leaves_files_that_the_next_save_does_not_trip_over(tmp_path):
+    opt = begin("ts")
+    for name in (".run.npz.0123456789ab.tmp", ".run.npz.tmp"):
+        (tmp_path / name).write_bytes(os.urandom(40))
+    opt.save(tmp_path / "run.npz")
+    assert everything(Optimizer.load(tmp_path / "run.npz")) == everything(opt)
