@@ -1,34 +1,34 @@
 """Measure the study: cost of the engine per cell, and of a report on 18 000 records.
 
-    python benchmarks/study.py [engine] [report]
+    python -m benchmarks.study [engine] [report]
 
-The engine runs cells that keep a core busy for one second of wall clock. Its running
-overhead is the slope between a shorter and a longer run, which leaves out the start of
-the processes; the start is shown on its own.
+The cells of the engine do nothing, so that a run lasts as long as the engine itself
+needs. The cost of a cell is the slope between a shorter and a longer run; what is left
+is the start of the processes.
 """
 
 import resource
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from sumbo.study import Cell, Design, Record, load, load_design, report, run, verdict
+from benchmarks.timing import at_most, cpu_seconds, show
+from sumbo.study import Cell, Design, Record, export, load, load_design, report, run
 from sumbo.study.storage import encode, filename, write_design
 
 PAPER = Path(__file__).parents[1] / "studies" / "paper.toml"
+MODULE = "benchmarks.study"
 JOBS = 2
 DIMENSIONS = {"push": 14, "lunar": 12, "rover": 60, "desi": 7}
 DIMENSIONS |= {"kids-1000": 14, "hsc-y3-shear": 25}
 
 
-def busy_second(cell: Cell) -> Record:
-    """Return a small record after one second of work."""
-    end = time.monotonic() + 1.0
-    while time.monotonic() < end:
-        pass
+def empty(cell: Cell) -> Record:
+    """Return a record of the usual size at once."""
     return record_of(cell, np.random.default_rng(cell.replicate))
 
 
@@ -58,26 +58,28 @@ def record_of(cell: Cell, rng: np.random.Generator) -> Record:
 
 
 def measure_engine() -> None:
-    """Print the share of time that is not spent in the cells."""
+    """Print what the engine costs per cell, and once."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))  # for the workers
     walls = {}
-    for cells in (4, 24):
+    for cells in (20, 420):
         design = Design(
             name="bench",
             seed=3,
-            problems=("levy5",),
+            problems=("levy10",),
             methods={1: ("ts",)},
             replicates=cells,
-            n_init=2,
-            acquisitions=3,
         )
         with tempfile.TemporaryDirectory() as folder:
             clock = time.monotonic()
-            run(design, folder, jobs=JOBS, progress=False, runner="study:busy_second")
+            run(design, folder, jobs=JOBS, progress=False, runner=f"{MODULE}:empty")
             walls[cells] = time.monotonic() - clock
-    slope = (walls[24] - walls[4]) / (20 / JOBS)
-    start = walls[4] - slope * 4 / JOBS
-    print(f"engine: {slope - 1:7.1%} overhead at one-second cells, {JOBS} processes")
-    print(f"engine: {start:7.2f} s once, to start the processes")
+    cost = (walls[420] - walls[20]) / 400 * JOBS
+    rows = [
+        ["per cell and process", f"{1e3 * cost:.1f} ms"],
+        ["of a one-second cell (target ≤ 5 %)", f"{at_most(100 * cost, 5.0)} %"],
+        ["once, to start the processes", f"{walls[20] - 20 * cost / JOBS:.1f} s"],
+    ]
+    show(f"Engine, {JOBS} processes, wall clock", ["overhead", ""], rows)
 
 
 def measure_report() -> None:
@@ -91,25 +93,30 @@ def measure_report() -> None:
         for cell in design.all_cells():
             text = encode(record_of(cell, rng))
             (folder / "records" / filename(cell)).write_text(text)
-        clock, cpu = time.monotonic(), time.process_time()
-        results = load(folder)
-        print(
-            f"report: {time.monotonic() - clock:7.1f} s to load {results.done} records"
-        )
-        clock = time.monotonic()
-        verdict(results)
-        print(f"report: {time.monotonic() - clock:7.1f} s to compare ts with ats")
-        clock = time.monotonic()
-        report(folder)
-        print(f"report: {time.monotonic() - clock:7.1f} s to load, aggregate and draw")
-        print(f"report: {time.process_time() - cpu:7.1f} s of CPU time in total")
+        loading = cpu_seconds(lambda: load(folder))
+        wall = time.monotonic()
+        whole = cpu_seconds(lambda: report(folder))
+        wall = time.monotonic() - wall
+        exporting = cpu_seconds(lambda: export(folder, folder / "all.parquet"))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
-    print(f"report: {peak:7.2f} GB of memory at most")
+    rows = [
+        ["load the records", f"{loading:.1f} s"],
+        ["load, aggregate and draw (target ≤ 60)", f"{at_most(whole, 60.0)} s"],
+        ["the same, wall clock", f"{wall:.1f} s"],
+        ["export to Parquet", f"{exporting:.1f} s"],
+        ["most memory (target ≤ 2)", f"{at_most(peak, 2.0)} GB"],
+    ]
+    show("Report on 18 000 records, CPU time", ["", ""], rows)
 
 
-if __name__ == "__main__":
-    chosen = sys.argv[1:] or ["engine", "report"]
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run all measurements, or those named."""
+    chosen = argv or sys.argv[1:] or ["engine", "report"]
     if "engine" in chosen:
         measure_engine()
     if "report" in chosen:
         measure_report()
+
+
+if __name__ == "__main__":
+    main()

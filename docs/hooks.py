@@ -17,6 +17,7 @@ from sumbo.methods import METHODS
 
 DOCS = Path(__file__).parent
 BIBLIOGRAPHY = DOCS.parent / "references.bib"
+TOOLS = ("optuna", "sklearn", "botorch")
 LATEX = {
     r"{\'o}": "ó",
     r"{\'a}": "á",
@@ -191,15 +192,11 @@ def classes(registry):
 
 
 def integrations(page):
-    """Return the integrations for the reference, named as the tool each is for."""
+    """Return the integrations for the reference, one for each tool that has one."""
     del page
     folder = DOCS.parent / "src" / "sumbo" / "integrations"
-    public = [
-        path.stem
-        for path in sorted(folder.glob("*.py"))
-        if "_" not in path.stem  # such as optuna_trials, a part of optuna
-    ]
-    return "\n\n".join(f"::: sumbo.integrations.{name}" for name in public)
+    there = [tool for tool in TOOLS if (folder / f"{tool}.py").exists()]
+    return "\n\n".join(f"::: sumbo.integrations.{tool}" for tool in there)
 
 
 TABLES = {

@@ -8,6 +8,7 @@ import sys
 import time
 
 import optuna
+from optuna.storages.journal import JournalFileBackend
 
 from sumbo.integrations.optuna import SumboSampler, finish_running
 
@@ -48,8 +49,7 @@ def hang():
 
 def storage_of(kind, path):
     if kind == "journal":
-        backend = optuna.storages.journal.JournalFileBackend(path)
-        return optuna.storages.JournalStorage(backend)
+        return optuna.storages.JournalStorage(JournalFileBackend(path))
     patience = {"connect_args": {"timeout": 60}}
     return optuna.storages.RDBStorage(f"sqlite:///{path}", engine_kwargs=patience)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from sumbo.cli import app
@@ -102,6 +103,25 @@ def commands(body: str) -> list[list[str]]:
     joined = body.replace("\\\n", " ")
     lines = [line[2:] for line in joined.splitlines() if line.startswith("$ ")]
     return [shlex.split(line, comments=True) for line in lines]
+
+
+def shown_commands(text: str) -> list[list[str]]:
+    """Return every ``sumbo`` command of a page's console blocks, run or not."""
+    bodies = [block.body for block in blocks_of(text) if block.kind == "console"]
+    lines = "\n".join(bodies).replace("\\\n", " ").splitlines()
+    words = [shlex.split(line.removeprefix("$ "), comments=True) for line in lines]
+    return [command for command in words if command and command[0] == "sumbo"]
+
+
+def unknown_options(words: list[str]) -> list[str]:
+    """Return the options of a ``sumbo`` command that it does not have."""
+    command: Any = get_command(app)
+    rest = words[1:]
+    while rest and rest[0] in getattr(command, "commands", {}):
+        command, rest = command.commands[rest[0]], rest[1:]
+    known = {name for p in command.params for name in (*p.opts, *p.secondary_opts)}
+    given = {word.partition("=")[0] for word in rest if word.startswith("-")}
+    return sorted(given - known - {"-h", "--help", "-"})
 
 
 def forget_modules(before: set[str], folder: Path) -> None:

@@ -20,17 +20,17 @@ MIXED = (
 )
 
 # Cheaper than the defaults, and enough to go through every line of a method.
-CHEAP: dict[str, Any] = {"candidates": 12, "starts": 1}
+CHEAP: dict[str, Any] = {"candidates": 12, "starts": 1, "refit": 8}
 LEARNED: dict[str, Any] = {"rounds": 1, "sweeps": 1, "random_starts": 3, "steps": 4}
 QUICK: dict[str, dict[str, Any]] = {
     "alcb2": CHEAP,
     "ats": CHEAP,
     "dumbo": {
         "states": 2,
-        "adam_steps": 4,
-        "admm_iterations": 2,
-        "candidates": 16,
-        "starts": 2,
+        "adam_steps": 3,
+        "admm_iterations": 1,
+        "candidates": 8,
+        "starts": 1,
     },
     "max": {"candidates": 30, **LEARNED},
     "struct": {"candidates": 30, "levels": 5, **LEARNED},

@@ -39,7 +39,7 @@ def p_value(counts, probabilities):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("B", "rank", "k"), [(6, 8, 3), (5, 2, 2), (7, 7, 1)])
+@pytest.mark.parametrize(("B", "rank", "k"), [(6, 8, 3), (5, 2, 2), (7, 5, 5)])
 def test_subsets_have_the_probabilities_of_their_determinants(rng, B, rank, k):
     # Chi-square: a false alarm in about 1e-6 of runs.
     C = random_kernel(rng, B, rank)

@@ -161,6 +161,7 @@ def bits(factors):
 
 def grown_step_by_step(s, base, *, remember):
     """Return the factors at the end of a run that asks after every observation."""
+    factors = []
     for n in range(base, len(s.y) + 1):
         if not remember:
             growth._memory.clear()

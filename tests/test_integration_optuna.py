@@ -1,8 +1,8 @@
 """Optuna: its own suite for samplers, values in and out, resuming, workers."""
 
-import importlib.util
 import math
 import pickle  # noqa: TID251 (Optuna tells its users to pickle samplers)
+import runpy
 import signal
 import subprocess
 import sys
@@ -12,6 +12,7 @@ import numpy as np
 import optuna
 import pytest
 from optuna.distributions import (
+    BaseDistribution,
     CategoricalDistribution,
     FloatDistribution,
     IntDistribution,
@@ -33,7 +34,7 @@ from sumbo.integrations.optuna import (
     to_optuna_study,
 )
 from sumbo.integrations.optuna_trials import Record, space_of, value_of
-from sumbo.methods import make
+from sumbo.methods import Info, make
 from sumbo.rng import rng_at
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -43,6 +44,7 @@ QUICK = {"candidates": 15, "starts": 1, "refine": False}
 WORKER = optuna_worker.__file__
 PACKAGE = Path(__file__).parents[1] / "integrations/optunahub/package/samplers/sumbo"
 
+Ranges = dict[str, BaseDistribution]
 CONTINUOUS = [
     FloatDistribution(-3.7, 11.2),
     FloatDistribution(2e-6, 0.3, log=True),
@@ -89,7 +91,7 @@ def params_of(study):
 def completed(value, **params):
     """Return a completed trial with numbers x (and z) in the ranges used here."""
     ranges = {"x": FloatDistribution(-2.3, 1.9), "z": FloatDistribution(0.2, 3.1)}
-    distributions = {name: ranges[name] for name in params}
+    distributions: Ranges = {name: ranges[name] for name in params}
     return create_trial(value=value, params=params, distributions=distributions)
 
 
@@ -188,7 +190,7 @@ def test_a_suggestion_is_the_proposal_of_the_method_on_the_optimizers_data(rng):
 # ---------------------------------------------------------------- what trials tell
 def test_failed_and_pruned_trials_are_told_as_documented():
     study = optuna.create_study(sampler=quick_sampler())
-    ranges = {"x": FloatDistribution(-2.3, 1.9)}
+    ranges: Ranges = {"x": FloatDistribution(-2.3, 1.9)}
 
     def add(x, state, value=None, reports=None):
         study.add_trial(
@@ -340,7 +342,7 @@ def test_groups_of_names_become_groups_of_the_parameters_present():
     sampler = SumboSampler(groups=[("z", "x"), ("leaf", "a")], **QUICK)
     known = ("a", "b", "leaf", "x", "y", "z")
     method = sampler._method(("leaf", "x", "y", "z"), known)
-    assert method.groups == ((3, 1), (0,), (2,))  # y, not named, is alone
+    assert vars(method)["groups"] == ((3, 1), (0,), (2,))  # y, not named, is alone
 
 
 def test_a_group_with_a_name_that_no_trial_has_is_an_error(rng):
@@ -352,15 +354,16 @@ def test_a_group_with_a_name_that_no_trial_has_is_an_error(rng):
 
 # ---------------------------------------------------------------- resuming
 @pytest.mark.parametrize(
-    ("method", "settings"),
+    ("method", "settings", "n"),
     [
-        ("ts", {"refit": 3}),
-        pytest.param("struct", {"refit": 3, "sweeps": 1}, marks=pytest.mark.slow),
-        pytest.param("dumbo", {"states": 2}, marks=pytest.mark.slow),
+        ("ts", {"refit": 3}, 14),  # fits at 4, 7, 10, 13, from those at 4 and 8
+        pytest.param("struct", {"refit": 3, "sweeps": 1}, 9, marks=pytest.mark.slow),
+        pytest.param(
+            "dumbo", {"states": 2, "adam_steps": 9}, 9, marks=pytest.mark.slow
+        ),
     ],
 )
-def test_a_sampler_that_knows_nothing_suggests_the_same(method, settings):
-    n = 15  # fits of ts at 4, 7, 10, 13, from those at 4 and 8
+def test_a_sampler_that_knows_nothing_suggests_the_same(method, settings, n):
     one = optuna.create_study(sampler=quick_sampler(method, 2, 4, **settings))
     one.optimize(objective, n_trials=n)
     fresh = optuna.create_study()
@@ -368,6 +371,38 @@ def test_a_sampler_that_knows_nothing_suggests_the_same(method, settings):
         fresh.sampler = quick_sampler(method, 2, 4, **settings)
         fresh.optimize(objective, n_trials=1)
     assert params_of(one) == params_of(fresh)
+
+
+class Recorder:
+    """A method that remembers what it was asked, and counts its asks."""
+
+    cite, label, presets = "recorder2026", "Recorder", {}
+    refit = 2
+
+    def __init__(self):
+        self.calls = []
+
+    def __repr__(self):
+        return "recorder"
+
+    def propose(self, rng, state, data, q):
+        self.calls.append((len(data.y), len(data.pending), dict(state)))
+        state = {"asks": state.get("asks", 0) + 1, "fitted_at": len(data.y)}
+        return rng.random((q, data.domain.dim)), state, Info()
+
+
+def test_fits_see_first_trials_and_suggestions_see_pending_ones_too(rng, monkeypatch):
+    method = Recorder()
+    monkeypatch.setattr("sumbo.integrations.optuna.make", lambda *_, **__: method)
+    study = study_of_points(rng, 9, SumboSampler(seed=1, n_startup_trials=4))
+    ranges = study.trials[0].distributions
+    for _ in range(2):
+        study.ask(ranges)
+    first, second, asked, again = method.calls
+    assert first == (4, 0, {})  # 4 · 2⁰
+    assert second == (8, 0, {"asks": 1, "fitted_at": 4})  # 4 + 2 · 2
+    assert asked == (9, 0, {"asks": 5, "fitted_at": 8})  # the ninth trial, 4 startup
+    assert again == (9, 1, {"asks": 6, "fitted_at": 8})  # fitted already
 
 
 def test_fits_start_from_doublings_and_the_last_is_recent():
@@ -392,6 +427,7 @@ def kill_in(url, number, place):
     """Start a worker, and kill it in a trial, after so many of its parameters."""
     command = [sys.executable, WORKER, "kill", url, str(number), str(place)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
         assert process.stdout.readline() == "hanging\n"
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
@@ -567,11 +603,9 @@ else:
 
 
 def test_the_optunahub_package_hands_out_the_sampler():
-    spec = importlib.util.spec_from_file_location("hub", PACKAGE / "__init__.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    assert module.__all__ == ["SumboSampler"]
-    assert module.SumboSampler is SumboSampler
+    module = runpy.run_path(str(PACKAGE / "__init__.py"))
+    assert module["__all__"] == ["SumboSampler"]
+    assert module["SumboSampler"] is SumboSampler
 
 
 def test_the_optunahub_package_has_the_files_and_headings_of_the_registry():

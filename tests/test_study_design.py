@@ -146,7 +146,14 @@ def test_selections_narrow_each_other():
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("0:2", {0, 1}), (":2", {0, 1}), ("1:", {1, 2}), ("2", {2}), (1, {1})],
+    [
+        ("0:2", {0, 1}),
+        (":2", {0, 1}),
+        ("1:", {1, 2}),
+        ("2", {2}),
+        (1, {1}),
+        ("0,2", {0, 2}),
+    ],
 )
 def test_replicates_are_half_open_ranges(text, expected):
     chosen = select(fakes.design(), replicates=text)

@@ -167,7 +167,8 @@ if __name__ == "__main__":
 
 def start_driver(script, folder):
     env = os.environ | {"PYTHONPATH": str(TESTS)}
-    return subprocess.Popen([sys.executable, str(script), str(folder)], env=env)
+    command = [sys.executable, str(script), str(folder)]
+    return subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
 
 
 def family(pid):
@@ -229,12 +230,13 @@ def test_ten_kills_change_nothing(tmp_path):
         pids = family(driver.pid)
         os.kill(rng.choice(pids[who] or pids["worker"]), signal.SIGKILL)
         if who == "driver":
-            driver.wait()
+            driver.communicate()
             # Nothing of it survives: workers notice, and so do their children.
             below = (*pids["worker"], *pids["child"])
             wait_until(lambda below=below: not any(map(alive, below)))
             driver = start_driver(script, folder)
-    assert driver.wait() == 0
+    driver.communicate()
+    assert driver.returncode == 0
     assert fakes.results_of(folder) == undisturbed(study, tmp_path / "b")
     assert status(folder).failures == ()
 
@@ -263,7 +265,7 @@ def cluster():
         worker = [sys.executable, "-m", "distributed.cli.dask_worker", address]
         worker += ["--nthreads", "1", "--no-nanny", "--no-dashboard"]
         processes += [subprocess.Popen(worker, **quiet) for _ in range(2)]
-        yield address, processes[1:]
+        yield address, processes
     finally:
         for process in processes:
             process.kill()
@@ -273,15 +275,30 @@ def cluster():
 
 @pytest.mark.slow
 def test_a_cluster_that_loses_a_worker_gives_the_same_records(tmp_path, cluster):
-    address, workers = cluster
+    address, (_, first, _) = cluster
     script = tmp_path / "driver.py"
     script.write_text(DRIVER.replace("jobs=2", f"scheduler={address!r}"))
     driver = start_driver(script, tmp_path / "a")
     wait_until(lambda: len(list(tmp_path.glob("a/records/*.json"))) >= 8)
-    workers[0].kill()
-    assert driver.wait() == 0
+    first.kill()
+    driver.communicate()
+    assert driver.returncode == 0
     study = fakes.design(methods={1: ("ts", "slow"), 3: ("slow",)}, replicates=12)
     assert fakes.results_of(tmp_path / "a") == undisturbed(study, tmp_path / "b")
+
+
+@pytest.mark.slow
+def test_a_cluster_that_is_lost_is_named_and_finished_cells_are_kept(tmp_path, cluster):
+    address, (scheduler, *_) = cluster
+    script = tmp_path / "driver.py"
+    script.write_text(DRIVER.replace("jobs=2", f"scheduler={address!r}"))
+    driver = start_driver(script, tmp_path / "a")
+    wait_until(lambda: len(list(tmp_path.glob("a/records/*.json"))) >= 4)
+    scheduler.kill()
+    errors = driver.communicate()[1]
+    assert driver.returncode == 1
+    assert "StudyError: the cluster is lost" in errors
+    assert len(finished(tmp_path / "a")) >= 4
 
 
 @pytest.mark.slow

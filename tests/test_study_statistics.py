@@ -103,7 +103,8 @@ def test_paired_agrees_with_scipy():
     rng = np.random.default_rng(88)
     a, b = rng.gamma(2.0, 1.3, 37), rng.gamma(2.2, 1.3, 37)
     test = st.paired(a, b)
-    assert test.wilcoxon_p == pytest.approx(stats.wilcoxon(a, b).pvalue)
+    _, p = stats.wilcoxon(a, b)
+    assert test.wilcoxon_p == pytest.approx(p)
     below = int(np.sum(a < b))
     assert test.sign_p == pytest.approx(stats.binomtest(below, 37).pvalue)
 

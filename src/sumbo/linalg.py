@@ -33,15 +33,23 @@ class Factor(NamedTuple):
 
 
 def cholesky(
-    A: Float[ndarray, "n n"], ladder: Sequence[float] = LADDER, what: str = "matrix"
+    A: Float[ndarray, "n n"],
+    ladder: Sequence[float] = LADDER,
+    what: str = "matrix",
+    scale: float | None = None,
 ) -> Factor:
     """Return the factor of the symmetric matrix whose lower triangle is ``A``'s.
+
+    Jitter is relative to ``scale``, the mean of the diagonal by default. Pass the
+    prior's scale where ``A`` is a difference of covariances: what is left may be
+    rounding alone, and no measure of its own error.
 
     Raises:
         NotPositiveDefiniteError: If the last rung of the ladder is not enough.
     """
     diagonal = A.diagonal().copy()
-    scale = float(diagonal.mean()) if len(diagonal) else 1.0
+    if scale is None:
+        scale = float(diagonal.mean()) if len(diagonal) else 1.0
     for rung in ladder:
         work = np.array(A, order="F")
         jitter = rung * scale

@@ -1,6 +1,6 @@
 """Additive structures: groups of coordinates that cover the cube, overlaps allowed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,10 +66,7 @@ def _as_group(group: Any) -> tuple[int, ...]:
     if isinstance(group, (int, np.integer)) and not isinstance(group, bool):
         msg = f"groups hold the bare number {group}. Write the group as ({group},)."
         raise ArgumentError(msg)
-    try:
-        coordinates = list(group)
-    except TypeError:
-        coordinates = [None]
+    coordinates: list[Any] = list(group) if isinstance(group, Iterable) else [group]
     for p in coordinates:
         if isinstance(p, (bool, np.bool_)) or not isinstance(p, (int, np.integer)):
             msg = f"group {group!r} is not a tuple of coordinate numbers, as in (0, 2)."

@@ -4,7 +4,11 @@
 
 import copy
 import importlib
+import re
 import sys
+import warnings
+from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +24,7 @@ from botorch.sampling import SobolQMCNormalSampler
 from scipy.stats import qmc
 
 import reference
-from irregular import KERNELS, random_gp, random_setting
+from irregular import KERNELS, random_setting
 from sumbo import AdditiveGP
 from sumbo.errors import MissingExtraError
 from sumbo.integrations.botorch import path_model, to_botorch
@@ -78,18 +82,6 @@ def test_the_covariance_equals_the_dense_one(rng):
     np.testing.assert_allclose(ours, total, atol=1e-8 * s.scale)
 
 
-def test_many_observations_are_as_exact_as_few(rng):
-    # Beyond 800 GPyTorch would turn to conjugate gradients.
-    gp = random_gp(rng, GROUPS, noise=1e-3)
-    X = rng.random((830, 4))
-    post = gp.condition(X, np.sin(5 * X).sum(axis=1))
-    X_new = points(rng, 5, 4)
-    out = to_botorch(post).posterior(X_new)
-    mean, var = post.predict(X_new.numpy())
-    np.testing.assert_allclose(out.mean[:, 0], mean, rtol=1e-8)
-    np.testing.assert_allclose(out.variance[:, 0], var, atol=1e-8)
-
-
 def test_batches_of_points_keep_their_shape(rng):
     s = random_setting(rng)
     model = to_botorch(s.post)
@@ -144,6 +136,19 @@ def test_further_observations_equal_appended_ones(rng):
     out = more.posterior(X_new)
     np.testing.assert_allclose(out.mean[:, 0], mean, rtol=1e-7, atol=1e-8)
     np.testing.assert_allclose(out.variance[:, 0], var, atol=1e-8 * s.scale)
+
+
+def test_fantasies_narrow_the_model_where_they_are(rng):
+    s = random_setting(rng, noise=0.04)
+    model = to_botorch(s.post)
+    x = points(rng, 2, s.gp.dim)
+    model.posterior(x)
+    fantasy = model.fantasize(x, SobolQMCNormalSampler(torch.Size([3]), seed=1))
+    _, var = s.post.append(x.numpy(), [0.3, 1.1]).predict(x.numpy())
+    assert fantasy.posterior(x).mean.shape == (3, 2, 1)
+    for i in range(3):
+        ours = fantasy.posterior(x).variance[i, :, 0]
+        np.testing.assert_allclose(ours, var, atol=1e-8 * s.scale)
 
 
 def test_no_parameter_is_left_to_fit(rng):
@@ -219,6 +224,42 @@ def test_a_path_is_minimised_as_well_as_by_dense_search(rng):
     found = float(path(X.numpy())[0])
     assert found == pytest.approx(-float(value), rel=1e-12)
     assert found <= path(candidates()).min()
+
+
+# ---------------------------------------------------------------------- the page
+PAGE = Path(__file__).parents[2] / "docs" / "integrations" / "botorch.md"
+
+
+@pytest.fixture(scope="module")
+def page():
+    """Return the names that the blocks of the page leave behind, run in order."""
+    names = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Ax and its storage warn of themselves
+        for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL):
+            if "from ax." in block and find_spec("ax") is None:
+                break
+            exec(compile(block, str(PAGE), "exec"), names)
+    return names
+
+
+def test_the_page_proposes_points_inside_the_bounds(page):
+    assert ((page["bounds"][0] <= page["x"]) & (page["bounds"][1] >= page["x"])).all()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.skipif(find_spec("ax") is None, reason="Ax is not installed")
+def test_the_node_for_ax_tells_every_trial_that_ended(page):
+    client, optimizer = page["client"], page["optimizer"]
+    ((failed, point),) = client.get_next_trials(max_trials=1).items()
+    client.mark_trial_failed(failed)
+    ((_, waiting),) = client.get_next_trials(max_trials=1).items()
+    assert len(optimizer.y) == 9
+    assert np.isnan(optimizer.y[-1])
+    assert optimizer.X[-1].tolist() == [point[name] for name in page["names"]]
+    assert optimizer.pending.tolist() == [[waiting[name] for name in page["names"]]]
+    np.testing.assert_allclose(optimizer.y[:-1], page["f"](optimizer.X[:-1]))
+    assert page["prediction"]["cost"][0] == optimizer.best[1]
 
 
 # ---------------------------------------------------------------------- errors

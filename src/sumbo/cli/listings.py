@@ -78,8 +78,8 @@ def _draw(name: str, seed: int, path: Path) -> None:
 
     synthetic = name.rstrip("0123456789") in ("ackley", "levy", "rastrigin")
     settings: dict[str, Any] = {"seed": seed} if synthetic else {}
-    ax = plots.problem(all_problems.get(name, **settings))
-    ax.figure.savefig(path, dpi=150, bbox_inches="tight")
+    figure: Any = plots.problem(all_problems.get(name, **settings)).figure
+    figure.savefig(path, dpi=150, bbox_inches="tight")
 
 
 def _summary(cls: type) -> str:

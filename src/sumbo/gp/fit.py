@@ -20,7 +20,10 @@ FIT: Registry[Callable[..., Any]] = Registry("how", "sumbo.gp")
 
 @dataclass(frozen=True, kw_only=True)
 class FitInfo:
-    """What a fit did. ``events`` lists every retry, in order; empty if none."""
+    """What a fit did. ``events`` lists every retry, in order; empty if none.
+
+    ``log_likelihood`` is that of the result; Adam's of one step before it.
+    """
 
     how: str
     log_likelihood: float
@@ -252,7 +255,7 @@ class AdamFit:
         if start.noise == 0:
             msg = "noise=0 cannot be fitted by Adam. Start from a small one, like 1e-2."
             raise ArgumentError(msg)
-        theta = start.log()
+        theta = good = start.log()
         first, second = np.zeros_like(theta), np.zeros_like(theta)
         jitter, last = 0.0, math.nan
         events: tuple[str, ...] = ()
@@ -262,8 +265,10 @@ class AdamFit:
                 try:
                     value = evidence.evaluate(start.from_log(theta), y)
                 except NotPositiveDefiniteError:
-                    events = (f"step {step}: not positive definite; stopped there",)
+                    events = (f"step {step}: not positive definite; went back one",)
+                    theta = good
                     break
+                good = theta
                 jitter, last = max(jitter, value.jitter), value.log_likelihood
                 first = 0.9 * first + 0.1 * value.gradient
                 second = 0.999 * second + 0.001 * value.gradient**2

@@ -177,7 +177,11 @@ class Posterior:
             corner += kernel(X_new[:, group], X_new[:, group])
         np.fill_diagonal(corner, corner.diagonal() + self.gp.noise + self.jitter)
         row = solve_lower(self.L, cross)
-        extra = cholesky(corner - row.T @ row, what="covariance of the new points")
+        extra = cholesky(
+            corner - row.T @ row,
+            what="covariance of the new points",
+            scale=float(self.gp.variances.sum()),
+        )
         L = np.zeros((n + k, n + k), order="F")
         L[:n, :n] = self.L
         L[n:, :n] = row.T

@@ -23,7 +23,7 @@ try:
     import torch
     from botorch.models import SingleTaskGP
     from botorch.models.deterministic import GenericDeterministicModel
-    from gpytorch import kernels, settings
+    from gpytorch import kernels
     from gpytorch.constraints import GreaterThan
     from gpytorch.likelihoods import GaussianLikelihood
     from gpytorch.means import ConstantMean
@@ -35,14 +35,27 @@ except ImportError as error:
 Tensor = Any  # torch has no types where it is not installed
 
 
-def to_botorch(post: Posterior) -> "AdditiveSingleTaskGP":
+def to_botorch(post: Posterior) -> Any:
     """Return the posterior as a BoTorch model with the same mean and covariance.
 
     It is a ``SingleTaskGP`` whose parameters are fixed: acquisition functions, their
     gradients, pending points and fantasies work; fits do not, since sumbo has done
     that. Gradients in the inputs are of first order.
     """
-    return AdditiveSingleTaskGP(post)
+    # Tensors, because GPyTorch rounds Python's floats to float32.
+    likelihood = GaussianLikelihood(noise_constraint=GreaterThan(0.0)).double()
+    likelihood.noise = _tensor(post.gp.noise + post.jitter)
+    mean = ConstantMean().double()
+    mean.constant = _tensor(post.gp.mean)
+    model = SingleTaskGP(
+        _tensor(post.X),
+        _tensor(post.y).unsqueeze(-1),
+        likelihood=likelihood,
+        covar_module=AdditiveKernel(post),
+        mean_module=mean,
+        outcome_transform=None,  # sumbo's y are modelled as they are
+    )
+    return model.requires_grad_(requires_grad=False).eval()
 
 
 def path_model(path: Path) -> Any:
@@ -52,33 +65,6 @@ def path_model(path: Path) -> Any:
     ``optimize_acqf``. ``path`` comes from ``post.sample_path(seed)``.
     """
     return GenericDeterministicModel(lambda X: _PathValue.apply(X, path))
-
-
-class AdditiveSingleTaskGP(SingleTaskGP):
-    """A ``SingleTaskGP`` with the data, the kernels and the noise of a posterior."""
-
-    def __init__(self, post: Posterior) -> None:
-        # Tensors, because GPyTorch rounds Python's floats to float32.
-        likelihood = GaussianLikelihood(noise_constraint=GreaterThan(0.0)).double()
-        likelihood.noise = _tensor(post.gp.noise + post.jitter)
-        mean = ConstantMean().double()
-        mean.constant = _tensor(post.gp.mean)
-        super().__init__(
-            _tensor(post.X),
-            _tensor(post.y).unsqueeze(-1),
-            likelihood=likelihood,
-            covar_module=AdditiveKernel(post),
-            mean_module=mean,
-            outcome_transform=None,  # sumbo's y are modelled as they are
-        )
-        self.requires_grad_(requires_grad=False)
-        self.eval()
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the distribution at the points, by Cholesky factors at any size."""
-        # Beyond 800 points GPyTorch turns to conjugate gradients, good to 1e-2.
-        with settings.max_cholesky_size(2**31):
-            return super().__call__(*args, **kwargs)
 
 
 class AdditiveKernel(kernels.Kernel):

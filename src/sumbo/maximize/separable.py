@@ -117,7 +117,7 @@ def _zoom(
     high = above.min() if len(above) else 1.0
     for _ in range(ZOOMS):
         grid = np.linspace(low, high, ZOOM_POINTS)[:, None]
-        values = sum(functions.value(m, grid) for m in part.groups)
+        values = np.sum([functions.value(m, grid) for m in part.groups], axis=0)
         i = int(np.argmin(values))
         if values[i] < value:
             z, value = grid[i], values[i]

@@ -55,13 +55,15 @@ class AdditiveLCB(AdditiveModel):
         parts = components(post.gp.groups)
         Z = draw_candidates(rng, data, parts, self.candidates, self.spread)
         values = [
-            sum(
-                self._bound(post, m, Zc[:, list(columns)])
-                for m, columns in zip(part.groups, part.columns, strict=True)
+            np.sum(
+                [
+                    self._bound(post, m, Zc[:, list(columns)])
+                    for m, columns in zip(part.groups, part.columns, strict=True)
+                ],
+                axis=0,
             )
             for part, Zc in zip(parts, Z, strict=True)
         ]
-
         functions = None
         if self.refine:
             functions = Parts(partial(self._bound, post), partial(self._slope, post))

@@ -212,7 +212,9 @@ def minimise_draws(
     free = free_coordinates(data)
     out = np.empty((q, data.domain.dim))
     for i in range(q):
-        values = [sum(draws[m].values[i] for m in part.groups) for part in parts]
+        values = [
+            np.sum([draws[m].values[i] for m in part.groups], axis=0) for part in parts
+        ]
         functions = Parts(
             lambda m, z, i=i: draws[m].at(i, z),
             lambda m, z, i=i: draws[m].gradient(i, z),

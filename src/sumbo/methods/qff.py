@@ -73,7 +73,7 @@ class QuadratureFeatures:
             value = getattr(self, name)
             if not (np.isfinite(value) and value > 0):
                 raise ArgumentError(f"{name}={value!r} is not a positive number.")
-        needed = 0.5 / self.lengthscale**2 + 14
+        needed = round(0.5 / self.lengthscale**2 + 14, 6)  # 64, not 64 and a rounding
         if self.nodes < needed:
             enough = 2 * int(np.ceil(needed / 2))
             msg = (

@@ -66,7 +66,11 @@ def expand_marginal(
     for factor in factors:
         xi = rng.standard_normal((len(factor.Z) + post.N, n))
         f_Z, f_X = factor.draw(xi)
-        others, _ = cholesky(K - factor.kernel(factor.X, factor.X), what="other parts")
+        others, _ = cholesky(
+            K - factor.kernel(factor.X, factor.X),
+            what="covariance of the other parts",
+            scale=float(post.gp.variances.sum()),
+        )
         g_X = times_lower(others, rng.standard_normal((post.N, n)))
         v = cho_solve(post.L, (post.y - post.gp.mean)[:, None] - f_X - g_X)
         out.append(_expansion(factor, f_Z, xi, v))

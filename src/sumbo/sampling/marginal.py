@@ -29,7 +29,7 @@ def sample_marginal(
         C = np.zeros((len(Zm), len(Zm)), order="F")
         kernel.add_lower(Zm, C)
         C -= V.T @ V
-        L, _ = cholesky(C, what="posterior covariance of a part")
+        L, _ = cholesky(C, what="posterior covariance of a part", scale=kernel.variance)
         f = times_lower(L, xi)
         f += (cross.T @ post.alpha)[:, None]
         return np.ascontiguousarray(f.T)

@@ -18,7 +18,11 @@ def sample_naive(
     """Return n exact joint draws in O((ΣB_m)³); the oracle of the fast samplers."""
     del workers
     mean = np.concatenate([part.mean for part in post.parts(Z)])
-    L, _ = cholesky(post.joint_covariance(Z), what="joint posterior covariance")
+    L, _ = cholesky(
+        post.joint_covariance(Z),
+        what="joint posterior covariance",
+        scale=float(post.gp.variances.mean()),
+    )
     values = mean[:, None] + times_lower(L, rng.standard_normal((len(mean), n)))
     cuts = np.cumsum([len(Zm) for Zm in Z])[:-1]
     return [np.ascontiguousarray(f.T) for f in np.split(values, cuts)]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sumbo.errors import ArgumentError
 from sumbo.gp import PATHS, Posterior
 from sumbo.gp.arrays import as_matrix
 from sumbo.kernels import GroupKernel
@@ -76,7 +77,13 @@ def sample_path(
 
     ``features`` is the number of random features per part; squared-exponential parts
     of one or two coordinates use quadrature instead, which needs no such number.
+
+    Raises:
+        ArgumentError: If ``features`` is not a positive integer.
     """
+    if not isinstance(features, int) or features < 1:
+        msg = f"features={features!r} is not a positive integer."
+        raise ArgumentError(msg)
     groups = list(post.groups())
     maps = [
         features_of(rng, kernel, features, max(1.0, float(np.ptp(Xm, axis=0).max())))

@@ -33,7 +33,9 @@ def sample_sequential(
         K = cholesky(tail + noise, what="covariance of the residual").L
         B = cho_solve(K, cross)
         cov = kernel(A, A) - cross.T @ B
-        L, _ = cholesky(cov, what="conditional covariance of a part")
+        L, _ = cholesky(
+            cov, what="conditional covariance of a part", scale=kernel.variance
+        )
         f = B.T @ residual + times_lower(L, rng.standard_normal((len(A), n)))
         out.append(np.ascontiguousarray(f[: len(Zm)].T))
         residual = residual - f[len(Zm) :]

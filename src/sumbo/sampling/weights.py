@@ -43,6 +43,8 @@ def sample_by_observations(
     """
     N, F = Phi.shape
     prior = rng.standard_normal((F, n))
+    if N == 0:
+        return prior.T
     misfit = y[:, None] - Phi @ prior - np.sqrt(noise) * rng.standard_normal((N, n))
     K = Phi @ Phi.T
     np.fill_diagonal(K, K.diagonal() + noise)

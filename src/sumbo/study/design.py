@@ -5,7 +5,7 @@ import importlib
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ class Cell:
     @cached_property
     def id(self) -> str:
         """The identity: a hash of the canonical JSON of all fields."""
-        return digest(asdict(self))
+        return digest({f.name: getattr(self, f.name) for f in fields(self)})
 
     @property
     def name(self) -> str:
@@ -194,7 +194,7 @@ def select(
 ) -> Design:
     """Return the design restricted to a part; the study it belongs to is the same.
 
-    ``replicates`` may be ``"0:10"`` (half-open), ``"3"``, a number or several. A
+    ``replicates`` may be ``"0:10"`` (half-open), ``"3,5"``, a number or several. A
     problem that is named here is run even if the design calls it optional.
 
     Raises:
@@ -279,18 +279,23 @@ def _chosen(value: Any, known: Any, what: str) -> tuple[Any, ...] | None:
     return chosen
 
 
+def _span(word: str, count: int) -> range:
+    start, colon, stop = word.partition(":")
+    first = int(start or 0)
+    return range(first, int(stop or count) if colon else first + 1)
+
+
 def _replicates(value: Replicates | None, count: int) -> tuple[int, ...] | None:
     if value is None:
         return None
     if isinstance(value, str):
-        start, colon, stop = value.partition(":")
         try:
-            first = int(start or 0)
-            value = range(first, int(stop or count) if colon else first + 1)
+            chosen = tuple(r for word in value.split(",") for r in _span(word, count))
         except ValueError as error:
             msg = f"replicates={value!r} is not a number or a range such as 0:10."
             raise StudyError(msg) from error
-    chosen = (value,) if isinstance(value, int) else tuple(value)
+    else:
+        chosen = (value,) if isinstance(value, int) else tuple(value)
     if not chosen or min(chosen) < 0 or max(chosen) >= count:
         msg = (
             f"replicates={value!r} are not within 0:{count}, the replicates of this "

@@ -10,6 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -142,7 +143,8 @@ def _outcomes(todo: Sequence[Cell], task: Task, pool: Pool) -> Iterator[Outcome]
     """Yield what became of each cell, in any order.
 
     Raises:
-        StudyError: If worker after worker is killed from outside.
+        StudyError: If worker after worker is killed from outside, or the cluster
+            is lost.
     """
     left = {cell.id: cell for cell in todo}
     idle = 0  # pools in a row that broke before they finished anything
@@ -162,6 +164,12 @@ def _outcomes(todo: Sequence[Cell], task: Task, pool: Pool) -> Iterator[Outcome]
                     f"a cell ({error}). Is there enough memory? Try fewer jobs."
                 )
                 raise StudyError(msg) from error
+        except (CancelledError, TimeoutError) as error:
+            msg = (
+                f"the cluster is lost or has no workers: {error} Finished cells are "
+                "kept; run the same command again."
+            )
+            raise StudyError(msg) from error
 
 
 def _settle(outcome: Outcome, folder: Path) -> bool:
@@ -224,9 +232,7 @@ def _dismiss_workers(jobs: int | None, scheduler: str | None) -> None:
 
 
 def _broken_pool_errors() -> tuple[type[BaseException], ...]:
-    from joblib.externals.loky.process_executor import (
-        BrokenProcessPool,
-    )
+    from joblib.externals.loky.process_executor import BrokenProcessPool
 
     errors: list[type[BaseException]] = [BrokenProcessPool]
     if "distributed" in sys.modules:

@@ -25,7 +25,7 @@ th, td { padding: .2rem .5rem; text-align: right; border-bottom: 1px solid #e3e3
          white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; position: sticky; left: 0;
                                 background: #fff; }
-td.text { text-align: left; white-space: normal; min-width: 12rem; }
+.text { text-align: left; white-space: normal; min-width: 12rem; }
 figure { margin: 1.2rem 0; break-inside: avoid; }
 figure .scroll { display: block; cursor: zoom-in; }
 figure input { position: absolute; opacity: 0; width: 1px; height: 1px; }
@@ -87,20 +87,23 @@ def table(
     text: Sequence[int] = (),
 ) -> str:
     """Return a table; ``bold`` cells are (row, column), ``text`` columns wrap."""
-    marked = set(bold)
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in header)
+    marked, wrap = set(bold), ' class="text"'
+    head = "".join(
+        f'<th scope="col"{wrap if j in text else ""}>{escape(name)}</th>'
+        for j, name in enumerate(header)
+    )
+    head = f"<thead><tr>{head}</tr></thead>" if any(header) else ""
     lines = []
     for i, row in enumerate(rows):
         cells = []
         for j, value in enumerate(row):
             shown = escape(value)
             shown = f"<strong>{shown}</strong>" if (i, j) in marked else shown
-            attribute = ' class="text"' if j in text else ""
-            cells.append(f"<td{attribute}>{shown}</td>")
+            cells.append(f"<td{wrap if j in text else ''}>{shown}</td>")
         lines.append(f"<tr>{''.join(cells)}</tr>")
     above = paragraph(caption, "caption") if caption else ""
     return (
-        f'{above}<div class="scroll"><table><thead><tr>{head}</tr></thead>'
+        f'{above}<div class="scroll"><table>{head}'
         f"<tbody>{''.join(lines)}</tbody></table></div>"
     )
 

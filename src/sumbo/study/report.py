@@ -14,7 +14,7 @@ from sumbo.study.verdict import Verdict, verdict
 
 # What the study compares: exact Thompson sampling, and without bilateral uncertainty.
 EXACT, ADDITIVE = "ts", "ats"
-ExtraFigure = tuple[str, str, Callable[[Path], None]]
+ExtraFigure = tuple[str, str, Callable[[Path], object]]
 
 _CITATION = """@misc{wycoff2025,
   title  = {On Thompson Sampling and Bilateral Uncertainty
@@ -139,7 +139,9 @@ def _replicates(results: Results, problem: str) -> str:
         len(r.replicates) for (p, _, _), r in results.runs.items() if p == problem
     ]
     low, high = min(counts), max(counts)
-    return f"{high} replicates" if low == high else f"{low} to {high} replicates"
+    if low < high:
+        return f"{low} to {high} replicates"
+    return "1 replicate" if high == 1 else f"{high} replicates"
 
 
 def _ranks(results: Results, out: Path) -> list[str]:

@@ -19,6 +19,7 @@ from sumbo.study.storage import (
 from sumbo.typing import Float, Int, ndarray
 
 Key = tuple[str, str, int]  # problem, method, batch
+_PAIRS_FOR_QUARTILES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +149,7 @@ class Contrast:
     batch: int
     paired: statistics.Paired
     holm_p: float  # of the Wilcoxon test, over the problems of this batch size
-    spread: float  # interquartile range of the final values of both methods
+    spread: float  # interquartile range of all final values; 0 if there are few
 
 
 def contrasts(results: Results, first: str, second: str, batch: int) -> list[Contrast]:
@@ -161,7 +162,8 @@ def contrasts(results: Results, first: str, second: str, batch: int) -> list[Con
         a, b = shared_replicates(runs[first], runs[second])
         if len(a):
             pooled = np.concatenate([a[:, -1], b[:, -1]])
-            spread = statistics.interquartile_range(pooled)
+            few = len(a) < _PAIRS_FOR_QUARTILES
+            spread = 0.0 if few else statistics.interquartile_range(pooled)
             test = statistics.paired(a[:, -1], b[:, -1])
             compared.append((problem, test, spread))
     adjusted = statistics.holm(np.array([t.wilcoxon_p for _, t, _ in compared]))

@@ -144,6 +144,7 @@ def write_design(folder: Path, design: Design) -> None:
     values = asdict(design)
     del values["part"]
     values["methods"] = {str(batch): m for batch, m in design.methods.items()}
+    design_from(values, source="design")  # one built in code may hold anything
     path = folder / "designs" / f"{design.name}-{digest(values)}.json"
     if not path.exists():
         write_atomically(path, _sealed({"format": FORMAT, **values}))

@@ -66,7 +66,7 @@ def _headline(
         )
     costs = [c for c in table if significant(c) and direction(c) < 0]
     gains = [c for c in table if significant(c) and direction(c) > 0]
-    among = f"{len(table)} comparisons"
+    among = _plural(len(table), "comparison")
     if costs and gains:
         return (
             f"It depends: {second} is significantly worse than {first} in "
@@ -87,13 +87,15 @@ def _headline(
 
 def _sentence(batch: int, table: Sequence[Contrast], first: str, second: str) -> str:
     counts = sorted({c.paired.count for c in table})
-    paired = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    paired = _plural(counts[-1], "paired replicate")
+    if len(counts) > 1:
+        paired = f"{counts[0]} to {paired}"
     signs = [direction(c) for c in table]
     worse = [c.problem for c in table if significant(c) and direction(c) < 0]
     better = [c.problem for c in table if significant(c) and direction(c) > 0]
     text = (
-        f"At batch size {batch}, over {len(table)} problems with {paired} paired "
-        f"replicates, {first} was ahead of {second} on {signs.count(-1)}, behind on "
+        f"At batch size {batch}, over {_plural(len(table), 'problem')} with "
+        f"{paired}, {first} was ahead of {second} on {signs.count(-1)}, behind on "
         f"{signs.count(1)} and level on {signs.count(0)}. "
     )
     if worse or better:
@@ -116,6 +118,10 @@ def _detectable(table: Sequence[Contrast]) -> bool:
     # The smallest p-value of a two-sided signed-rank test of n pairs is 2 / 2^n.
     pairs = max(c.paired.count for c in table)
     return len(table) * 2.0 ** (1 - pairs) < LEVEL
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _listed(names: Sequence[str]) -> str:

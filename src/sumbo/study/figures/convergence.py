@@ -9,6 +9,7 @@ from sumbo.study.figures.style import (
     canvas,
     draw_line,
     label_ends,
+    log_axis,
     look,
     margins,
     save,
@@ -24,8 +25,10 @@ def draw_convergence(chart: Convergence, path: Path) -> None:
         for axes, (batch, curves) in zip(grid[0], panels, strict=False):
             axes.set_title(f"{chart.problem}, batch {batch}", loc="left")
             axes.set_xlabel("evaluations")
-            axes.set_yscale("log" if chart.log else "linear")
-            axes.set_ylim(low, high)
+            if chart.log:
+                log_axis(axes, low, high)
+            else:
+                axes.set_ylim(low, high)
             for i, (method, curve) in enumerate(curves.items()):
                 style = {
                     "color": look(method).color,

@@ -11,8 +11,8 @@ from sumbo.study.figures.style import (
     canvas,
     draw_line,
     label_ends,
+    log_axis,
     margins,
-    plain_log_axis,
     save,
 )
 
@@ -34,8 +34,7 @@ def draw_ask_time(charts: Sequence[Lines], path: Path) -> None:
     with canvas(1, max(2, len(charts)), 2.6) as (figure, grid):
         for axes in grid[0]:
             if len(positive):
-                plain_log_axis(axes)
-                axes.set_ylim(0.8 * positive.min(), 1.25 * positive.max())
+                log_axis(axes, 0.8 * positive.min(), 1.25 * positive.max())
         _draw(figure, grid[0], charts)
         grid[0][0].set_ylabel("CPU seconds per point")
         save(figure, path)

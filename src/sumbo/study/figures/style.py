@@ -192,14 +192,16 @@ def spread(at: Sequence[float] | ndarray, gap: float) -> Float[ndarray, " n"]:
     return out
 
 
-def plain_log_axis(axes: Any) -> None:
-    """Make the y axis logarithmic, with plain numbers at 1, 2 and 5."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+def log_axis(axes: Any, low: float, high: float) -> None:
+    """Make the y axis logarithmic; over few decades, with numbers at 1, 2 and 5."""
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     axes.set_yscale("log")
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set_ylim(low, high)
+    if high / low < 500.0:
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _inside(block: tuple[float, int], gap: float) -> float:
