@@ -7,7 +7,7 @@ EXTRAS := plots,games,cosmology,study,cluster,optuna,sklearn
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test lint bench statistical docs pin clean
+.PHONY: help demo test lint bench statistical docs rivals test-bridges pin clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -27,6 +27,11 @@ lint: $(VENV)/.lint  ## style, formatting and types
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
 
+rivals: .venv-rivals/.ready  ## BoTorch and Optuna in an environment of their own, for bench
+
+test-bridges: .venv-rivals/.ready  ## the bridges to BoTorch and Ax, in the rivals' environment
+	.venv-rivals/bin/python -m pytest tests/bridges
+
 bench: $(VENV)/.test  ## ratios measured in one run, one BLAS thread
 	$(BIN)/python -m benchmarks
 
@@ -34,7 +39,7 @@ docs: $(VENV)/.docs  ## the documentation site, strictly
 	$(BIN)/mkdocs build --strict
 
 # Each stamp installs what its targets need, again when the pins or pyproject change.
-$(VENV)/.venv: 
+$(VENV)/.venv:
 	$(PYTHON) -m venv $(VENV)
 	touch $@
 
@@ -53,6 +58,14 @@ $(VENV)/.lint: $(VENV)/.test
 
 $(VENV)/.docs: $(VENV)/.test
 	$(PIP) -c constraints.txt --group docs
+	touch $@
+
+# torch first: another package would pull the newest build, with gigabytes of CUDA.
+.venv-rivals/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-rivals
+	.venv-rivals/bin/pip install --quiet torch==2.13.0
+	.venv-rivals/bin/pip install --quiet botorch==0.18.1 ax-platform==1.3.1 optuna==5.0.0 greenlet cmaes
+	.venv-rivals/bin/pip install --quiet pytest hypothesis beartype -e ".[games]"
 	touch $@
 
 pin:  ## write constraints.txt anew from a fresh environment

@@ -249,12 +249,12 @@ def alive(pid):
 
 
 @pytest.fixture
-def cluster():
+def cluster(tmp_path):
     """A Dask scheduler and two workers, each a process of its own."""
     pytest.importorskip("distributed")
     env = os.environ | {"PYTHONPATH": str(TESTS)}
     dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0"]
-    file = Path(f"/tmp/sumbo-test-scheduler-{os.getpid()}.json")
+    file = tmp_path / "scheduler.json"
     dask += ["--no-dashboard", "--host", "127.0.0.1", "--scheduler-file", str(file)]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": env}
     processes = [subprocess.Popen(dask, **quiet)]
@@ -270,7 +270,6 @@ def cluster():
         for process in processes:
             process.kill()
             process.wait()
-        file.unlink(missing_ok=True)
 
 
 @pytest.mark.slow
