@@ -7,7 +7,7 @@ EXTRAS := plots,games,cosmology,study,cluster,optuna,sklearn
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test lint bench statistical docs rivals test-bridges pin clean
+.PHONY: help demo test lint bench statistical docs dist rivals test-bridges pin clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -36,7 +36,10 @@ bench: $(VENV)/.test  ## ratios measured in one run, one BLAS thread
 	$(BIN)/python -m benchmarks
 
 docs: $(VENV)/.docs  ## the documentation site, strictly
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+dist: $(VENV)/.docs  ## wheel and sdist
+	$(BIN)/python -m build --outdir dist .
 
 # Each stamp installs what its targets need, again when the pins or pyproject change.
 $(VENV)/.venv:

@@ -3,6 +3,7 @@
 import gc
 import json
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
@@ -83,7 +84,8 @@ def test_an_ask_reports_what_it_did():
     assert opt.info.groups is None
     opt.ask()
     assert opt.info.refitted
-    assert sorted(p for g in opt.info.groups or () for p in g) == [0, 1, 2]
+    groups: Any = opt.info.groups
+    assert sorted(p for group in groups for p in group) == [0, 1, 2]
     assert opt.info.ask_cpu_s >= opt.info.fit_cpu_s > 0
     opt.ask()
     assert not opt.info.refitted

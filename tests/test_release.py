@@ -223,3 +223,4 @@ def test_wheel_works_with_the_oldest_dependencies(built, empty):
     empty.install(str(built[1]), *oldest)
     assert empty.script(SMOKE).startswith(sumbo.__version__)
     assert "levy10" in empty.run("sumbo", "problems")
+    assert "--command" in empty.run("sumbo", "minimize", "--help")

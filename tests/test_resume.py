@@ -77,7 +77,7 @@ def test_every_method_goes_on_bit_for_bit_in_a_new_process(tmp_path):
     jobs, expected = [], {}
     for method in methods.names():
         recorder = begin(method, Recorder)
-        play(recorder, lambda _: recorder.keep(tmp_path))
+        play(recorder, lambda _, run=recorder: run.keep(tmp_path))
         recorder.keep(tmp_path)
         for (path, _), (wanted, events) in pairwise(recorder.stages):
             jobs.append(json.dumps((str(path), events, f"{wanted}-again")))
