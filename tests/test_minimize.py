@@ -371,21 +371,44 @@ def test_points_in_flight_are_pending_when_the_next_is_asked(monkeypatch):
     assert max(pending) == 2
 
 
-def test_a_batch_is_evaluated_in_parallel_and_told_before_the_next():
-    together, running, most = threading.Barrier(4), [], []
+def test_a_batch_is_evaluated_in_parallel():
+    together = threading.Barrier(4)
 
     def fun(x):
-        running.append(1)
         together.wait(PATIENCE)  # breaks unless all four run at the same time
-        most.append(len(running))
-        together.wait(PATIENCE)
         return bowl(x)
 
     r = quick(fun, workers=4, batch=4)
     assert r.nfev == 8
     assert r.nit == 2
-    # All of a batch have started, and none of the next, while it runs.
-    assert most == [4] * 4 + [8] * 4
+
+
+def test_a_batch_is_told_completely_before_the_next_is_asked(monkeypatch):
+    # Evaluations end one by one: each waits until all earlier ones are told.
+    told, pending, count = threading.Condition(), [], iter(range(100))
+    values = []
+    ask, tell = Optimizer.ask, Optimizer.tell
+
+    def spy(self, n=None):
+        pending.append(len(self.pending))
+        return ask(self, n)
+
+    def listen(self, x, y=None, **how):
+        tell(self, x, y, **how)
+        with told:
+            values.append(y)
+            told.notify_all()
+
+    def fun(x):
+        with told:
+            number = next(count)
+            assert told.wait_for(lambda: len(values) >= number, PATIENCE)
+        return bowl(x)
+
+    monkeypatch.setattr(Optimizer, "ask", spy)
+    monkeypatch.setattr(Optimizer, "tell", listen)
+    quick(fun, workers=4, batch=4)
+    assert pending == [0, 0]
 
 
 def test_a_batch_larger_than_the_pool_is_evaluated_completely():

@@ -9,7 +9,6 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from itertools import pairwise
 from typing import Any
 
@@ -134,94 +133,85 @@ def test_a_file_that_does_not_exist_is_named(tmp_path):
 
 
 # ---------------------------------------------------------------------- killed
-# Every evaluation is written to a log, and is on disk before its value is returned.
+# Every evaluation is written to a log, and is on disk before its value is returned. A
+# thread kills the process some time after the evaluation of a given number has begun:
+# while a point is asked, evaluated or saved.
 RUN = """
-import json, os, sys
+import json, os, signal, sys, threading, time
 sys.path.insert(0, sys.argv[1])
 from searches import BOX, QUICK, bowl
 from sumbo import minimize
+number, delay = int(sys.argv[6]), float(sys.argv[7])
 log = open(sys.argv[3], "a")
 
-def write(*line):
-    log.write(json.dumps(line) + chr(10))
+def fun(x):
+    global number
+    number -= 1
+    if number == 0:
+        die = lambda: os.kill(os.getpid(), signal.SIGKILL)
+        threading.Timer(delay, die).start()
+    time.sleep(0.003)
+    y = bowl(x)
+    log.write(json.dumps([v.hex() for v in x.tolist()]) + chr(10))
     log.flush()
     os.fsync(log.fileno())
-
-def fun(x):
-    y = bowl(x)
-    write([v.hex() for v in x.tolist()], y.hex())
     return y
 
-write("begin")
 minimize(fun, BOX, budget=int(sys.argv[4]), n_init=6, seed=8, checkpoint=sys.argv[2],
          batch=int(sys.argv[5]), **QUICK["ts"])
-write("end")
 """
 
 
-def lines(log):
-    # A line that was cut off is of an evaluation that did not end.
+def evaluated(log):
+    """Return all evaluations; a line that was cut off is of one that did not end."""
     text = log.read_text() if log.exists() else ""
-    return [json.loads(line) for line in text.split("\n")[:-1]]
+    return [tuple(json.loads(line)) for line in text.split("\n")[:-1]]
 
 
-def is_over(process, log, count):
-    return process.poll() is not None or len(lines(log)) >= count
+def hexed(X):
+    return [tuple(v.hex() for v in x) for x in X.tolist()]
 
 
-def kill_and_go_on(tmp_path, request, *, kills, budget, batch, delay):
-    """Kill a run again and again; return the log of evaluations of each life."""
+def kill_and_go_on(tmp_path, request, *, kills, budget, batch):
+    """Kill a run again and again; return it when it is through, and all evaluations."""
     path, log = tmp_path / "run.npz", tmp_path / "log"
-    arguments = [request.path.parent, path, log, budget, batch]
-    command = [sys.executable, "-c", RUN, *map(str, arguments)]
     dice, told = random.Random(f"{kills}/{batch}"), []
+
+    def live(number, delay):
+        arguments = [request.path.parent, path, log, budget, batch, number, delay]
+        command = [sys.executable, "-c", RUN, *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, check=False)
+
     for _ in range(kills):
-        before = len(lines(log))
-        process = subprocess.Popen(command, stderr=subprocess.PIPE)
-        try:
-            deadline = time.monotonic() + 120
-            while not is_over(process, log, before + 2) and time.monotonic() < deadline:
-                time.sleep(0.002)
-            time.sleep(delay * dice.random())
-        finally:
-            process.send_signal(signal.SIGKILL)
-            error = process.communicate()[1]
-        assert process.returncode == -signal.SIGKILL, error.decode()
-        now = Optimizer.load(path)  # never damaged, whenever the process dies
-        values = [(x.tolist(), y) for x, y in zip(now.X, now.y, strict=True)]
-        assert values[: len(told)] == told, "a told value was lost"
+        before = len(evaluated(log))
+        life = live(dice.randint(1, 5), 0.04 * dice.random())
+        assert life.returncode == -signal.SIGKILL, life.stderr.decode()
+        now = Optimizer.load(path)  # never damaged, whenever the process died
+        values = list(zip(hexed(now.X), now.y.tolist(), strict=True))
+        assert values[: len(told)] == told, "a value told earlier is gone"
         told = values
-    done = subprocess.run(command, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    lives, current = [], []
-    for line in lines(log):
-        if line == ["begin"]:
-            current = []
-            lives.append(current)
-        elif line != ["end"]:
-            current.append(line)
-    return lives, Optimizer.load(path)
+        # All that this life evaluated is kept, but for the last, which was under way.
+        here = evaluated(log)[before:]
+        assert set(here[:-1]) <= {x for x, _ in told}, "an evaluation was lost"
+    life = live(0, 0.0)
+    assert life.returncode == 0, life.stderr.decode()
+    return Optimizer.load(path), evaluated(log)
 
 
-def assert_nothing_was_lost(lives, final, *, budget, batch):
+def assert_undisturbed(final, log, *, kills, budget, batch):
     whole = minimize(
         bowl, BOX, budget=budget, n_init=6, seed=8, batch=batch, **QUICK["ts"]
     )
     np.testing.assert_array_equal(final.X, whole.x_iters)
     np.testing.assert_array_equal(final.y, whole.func_vals)
-    known = {tuple(v.hex() for v in x) for x in final.X.tolist()}
-    evaluated = [tuple(x) for life in lives for x, _ in life]
-    assert set(evaluated) == known
+    assert set(log) == set(hexed(final.X))
     # A death costs at most the evaluation that was under way.
-    assert len(evaluated) <= budget + len(lives) - 1
+    assert len(log) <= budget + kills
 
 
 def test_a_run_that_is_killed_thrice_ends_as_if_it_had_not(tmp_path, request):
-    lives, final = kill_and_go_on(
-        tmp_path, request, kills=3, budget=20, batch=2, delay=0.05
-    )
-    assert len(lives) == 4
-    assert_nothing_was_lost(lives, final, budget=20, batch=2)
+    how = {"kills": 3, "budget": 36, "batch": 2}
+    assert_undisturbed(*kill_and_go_on(tmp_path, request, **how), **how)
 
 
 @pytest.mark.slow
@@ -229,11 +219,8 @@ def test_a_run_that_is_killed_thrice_ends_as_if_it_had_not(tmp_path, request):
 def test_a_run_that_is_killed_twenty_times_ends_as_if_it_had_not(
     tmp_path, request, batch
 ):
-    lives, final = kill_and_go_on(
-        tmp_path, request, kills=20, budget=150, batch=batch, delay=0.12
-    )
-    assert len(lives) == 21
-    assert_nothing_was_lost(lives, final, budget=150, batch=batch)
+    how = {"kills": 20, "budget": 250, "batch": batch}
+    assert_undisturbed(*kill_and_go_on(tmp_path, request, **how), **how)
 
 
 def test_a_killed_run_leaves_files_that_the_next_save_does_not_trip_over(tmp_path):

@@ -74,12 +74,15 @@ def problems(
 
 
 def _draw(name: str, seed: int, path: Path) -> None:
+    import matplotlib.pyplot as plt
+
     from sumbo import plots
 
     synthetic = name.rstrip("0123456789") in ("ackley", "levy", "rastrigin")
     settings: dict[str, Any] = {"seed": seed} if synthetic else {}
     figure: Any = plots.problem(all_problems.get(name, **settings)).figure
     figure.savefig(path, dpi=150, bbox_inches="tight")
+    plt.close(figure)
 
 
 def _summary(cls: type) -> str:

@@ -126,12 +126,15 @@ def show(folder: Path, console: Console) -> Path:
 
 def _illustrations() -> list[tuple[str, str, Callable[[Path], Any]]]:
     """Return the two pictures of the model that the report shows."""
+    import matplotlib.pyplot as plt
+
     from sumbo.plots import illustrations
 
     def drawn_by(draw: Callable[[], Any]) -> Callable[[Path], Any]:
         def save(path: Path) -> None:
-            axes = draw()
-            axes.flat[0].figure.savefig(path, dpi=150, bbox_inches="tight")
+            figure = draw().flat[0].figure
+            figure.savefig(path, dpi=150, bbox_inches="tight")
+            plt.close(figure)
 
         return save
 
