@@ -124,31 +124,23 @@ def check_hard_data(name: str, settings: Settings) -> None:
     space = Space.of(scenes.BOX)
     X = space.decode(scenes.points(space, 6, "hard"))
     y = np.array([scenes.value(space, x) for x in X])
-    cases: dict[str, Callable[[Optimizer], None]] = {
-        "constant values": lambda opt: opt.tell(X, np.full(len(X), -3.7)),
-        "points told twice": lambda opt: opt.tell(
-            np.vstack([X, X[:4]]),
-            np.append(y, y[:4] + np.array([0.31, 0.0, 0.0, -0.02])),
-        ),
-        "one point told six times": lambda opt: opt.tell(
-            np.tile(X[0], (6, 1)), np.full(6, 2.9)
-        ),
-        "one observation": lambda opt: opt.tell(X[0], y[0]),
-        "huge values": lambda opt: opt.tell(X, 1e200 * y),
-        "tiny values": lambda opt: opt.tell(X, 1e-200 * y),
-        "failed evaluations": lambda opt: (
-            opt.tell(X[:3], y[:3]),
-            opt.tell(X[3:], failed=True),
-        )[0],
-        "one success among failures": lambda opt: (
-            opt.tell(X[1:], failed=True),
-            opt.tell(X[0], y[0]),
-        )[0],
+    other = np.array([0.31, 0.0, 0.0, -0.02])
+    # What is told: points and their values, None for failed evaluations.
+    cases: dict[str, list[tuple[ndarray, ndarray | None]]] = {
+        "constant values": [(X, np.full(len(X), -3.7))],
+        "points told twice": [(X, y), (X[:4], y[:4] + other)],
+        "one point told six times": [(np.tile(X[0], (6, 1)), np.full(6, 2.9))],
+        "one observation": [(X[:1], y[:1])],
+        "huge values": [(X, 1e200 * y)],
+        "tiny values": [(X, 1e-200 * y)],
+        "failed evaluations": [(X[:3], y[:3]), (X[3:], None)],
+        "one success among failures": [(X[1:], None), (X[:1], y[:1])],
     }
-    for what, fill in cases.items():
+    for what, told in cases.items():
         with claim(f"method {name!r} with {what}"):
             opt = Optimizer(scenes.BOX, method=name, seed=5, n_init=1, **settings)
-            fill(opt)
+            for points, values in told:
+                opt.tell(points, values, failed=values is None)
             _require_fresh(opt, opt.ask()[None])
 
 
