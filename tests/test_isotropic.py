@@ -15,6 +15,7 @@ from sumbo.gp.isotropic import (
     fit_isotropic,
     isotropic_gp,
     softplus,
+    start_raw,
 )
 
 GROUPS = ((0, 3), (1,), (2, 4))
@@ -53,6 +54,15 @@ def test_raw_zero_is_the_logarithm_of_two():
     assert [len(l) for l in gp.lengthscales] == [2, 1, 2]
 
 
+def test_fits_start_at_a_small_noise(rng):
+    gp = isotropic_gp(GROUPS, start_raw(3, 0.037), 0.0)
+    assert gp.noise == pytest.approx(0.037)
+    np.testing.assert_allclose(gp.variances, np.log(2))
+    X, y = observed(rng)
+    evidence = IsotropicEvidence.of(X, y, GROUPS)
+    np.testing.assert_array_equal(fit_isotropic(evidence, steps=0).raw, start_raw(3))
+
+
 def test_adam_arrives_where_another_optimizer_does(rng):
     X, y = observed(rng, 31)
     evidence = IsotropicEvidence.of(X, y, GROUPS)
@@ -66,7 +76,7 @@ def test_adam_arrives_where_another_optimizer_does(rng):
     other = minimize(negative, fit.raw, jac=True, method="L-BFGS-B", bounds=bounds)
     # Adam stops when 25 steps gain less than 0.01 nats.
     assert fit.log_likelihood == pytest.approx(-other.fun, abs=0.2)
-    assert fit.log_likelihood > evidence.evaluate(np.zeros(7)).log_likelihood + 1
+    assert fit.log_likelihood > evidence.evaluate(start_raw(3)).log_likelihood + 1
 
 
 def test_the_fit_is_the_best_of_its_way_and_says_so(rng):

@@ -74,7 +74,7 @@ def test_decompositions_are_scored_by_the_marginal_likelihood(rng, monkeypatch):
     rule.propose(np.random.default_rng(1), {}, data, 1)
     assert len(scores) == 2
     for partition, score in scores.items():
-        fit = rule._fit(partition, data, None, rule.adam_steps)
+        fit = rule._fit(partition, data)
         gp = isotropic_gp(partition, fit.raw, fit.mean)
         assert score == pytest.approx(reference.log_likelihood(gp, data.U, data.y))
 
@@ -203,7 +203,7 @@ def test_equal_points_with_different_values_stay_aligned(rng):
     data = observed(rng, N=20)
     data = data.appended(data.U[[3, 3, 11]], np.array([0.4, -0.2, 1.1]))
     rule = make("dumbo", **QUICK)
-    fit = rule._fit(((0, 2), (1,), (3,)), data, None, 25)
+    fit = rule._fit(((0, 2), (1,), (3,)), data)
     gp = isotropic_gp(((0, 2), (1,), (3,)), fit.raw, fit.mean)
     wanted = reference.log_likelihood(gp, data.U, data.y)
     assert fit.log_likelihood == pytest.approx(wanted)
@@ -217,6 +217,7 @@ def test_equal_points_with_different_values_stay_aligned(rng):
         ({"precision": 0.0}, "precision=0"),
         ({"penalty": float("nan")}, "penalty=nan"),
         ({"adam_step_size": -0.1}, "adam_step_size"),
+        ({"start_noise": 1e-4}, "start_noise=0.0001"),
     ],
 )
 def test_settings_out_of_range_are_refused(settings, message):

@@ -46,8 +46,8 @@ class Priors:
     lengthscale: float = 0.4
     lengthscale_sd: float = 0.7
     variance_sd: float = 1.5
-    noise: float = 1e-3
-    noise_sd: float = 1.0
+    noise: float = 1e-5
+    noise_sd: float = 1.5
 
 
 class LogNormal(NamedTuple):

@@ -112,11 +112,11 @@ def fit_isotropic(
 ) -> IsotropicFit:
     """Return the best parameters that Adam meets on its way up the likelihood.
 
-    Starts at ``raw``, by default at 0 (every parameter log 2). With ``steps=0`` it
-    only evaluates the start. Adam is [kingma2014] Alg. 1, on log p / N.
+    Starts at ``raw``, by default ``start_raw``. With ``steps=0`` it only evaluates the
+    start. Adam is [kingma2014] Alg. 1, on log p / N.
     """
     M, N = len(evidence.D), len(evidence.y)
-    raw = np.zeros(2 * M + 1) if raw is None else np.clip(raw, LOWEST, HIGHEST)
+    raw = start_raw(M) if raw is None else np.clip(raw, LOWEST, HIGHEST)
     best = IsotropicFit(raw, 0.0, -np.inf, 0)
     first, second = np.zeros_like(raw), np.zeros_like(raw)
     milestone = -np.inf
@@ -141,6 +141,17 @@ def fit_isotropic(
         raw = raw + step_size * m_hat / (np.sqrt(v_hat) + 1e-8)
         raw = np.clip(raw, LOWEST, HIGHEST)
     return best._replace(evaluations=done)
+
+
+def start_raw(M: int, noise: float = 1e-2) -> Float[ndarray, " p"]:
+    """Return raw parameters of M parts with that noise, all else log 2 (raw 0).
+
+    A large noise is a poor start: the likelihood has a maximum where most of the data
+    are noise, and from there Adam does not find the higher one.
+    """
+    raw = np.zeros(2 * M + 1)
+    raw[-1] = np.log(np.expm1(noise - NOISE_FLOOR))  # the inverse of softplus
+    return raw
 
 
 def isotropic_gp(

@@ -106,7 +106,7 @@ class AdditiveModel:
     kernel: str = "matern52"
     fit: str = "map"
     refit: int = 5
-    starts: int = 2
+    starts: int = 3
     candidates: int = 200
     spread: str = "spread"
     refine: bool = True

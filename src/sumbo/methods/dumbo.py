@@ -14,10 +14,12 @@ from sumbo.decompositions.random import random_partition
 from sumbo.errors import ArgumentError
 from sumbo.gp import Posterior
 from sumbo.gp.isotropic import (
+    NOISE_FLOOR,
     IsotropicEvidence,
     IsotropicFit,
     fit_isotropic,
     isotropic_gp,
+    start_raw,
 )
 from sumbo.linalg import one_blas_thread
 from sumbo.maximize.pooled import minimise_pooled, pool
@@ -40,6 +42,7 @@ class Dumbo:
         max_size: The most parameters of a factor.
         adam_steps: Steps of Adam in every fit, if it does not arrive earlier.
         adam_step_size: Its step size.
+        start_noise: The noise variance at which fits of new decompositions start.
         admm_iterations: Rounds of message passing, at most.
         precision: Copies that differ by less from their average agree.
         penalty: The first penalty on disagreement.
@@ -58,6 +61,7 @@ class Dumbo:
     max_size: int = 5
     adam_steps: int = 200
     adam_step_size: float = 0.1
+    start_noise: float = 1e-2
     admm_iterations: int = 10
     precision: float = 0.05
     penalty: float = 1.0
@@ -75,6 +79,9 @@ class Dumbo:
             value = getattr(self, name)
             if not (np.isfinite(value) and value > 0):
                 raise ArgumentError(f"{name}={value!r} is not a positive number.")
+        if not NOISE_FLOOR < self.start_noise < np.inf:
+            msg = f"start_noise={self.start_noise!r} is not above {NOISE_FLOOR}, the "
+            raise ArgumentError(f"{msg}lowest noise of the model. Pass one like 1e-2.")
 
     def propose(
         self, rng: np.random.Generator, state: State, data: Data, q: int
@@ -106,7 +113,7 @@ class Dumbo:
             # Each decomposition is fitted once per acquisition, so that its score is
             # one number and the chain has a well-defined target.
             if partition not in fits:
-                fits[partition] = self._fit(partition, data, None, self.adam_steps)
+                fits[partition] = self._fit(partition, data)
             return fits[partition].log_likelihood
 
         visits = walk(rng, current, score, self.states - 1, self.max_size)
@@ -138,7 +145,7 @@ class Dumbo:
     def _refit(self, current: Groups, state: State, data: Data) -> IsotropicFit:
         """Return the current model, refitted from where it was if data came in."""
         if not state:
-            return self._fit(current, data, None, self.adam_steps)
+            return self._fit(current, data)
         steps = self.adam_steps if len(data.y) != state["fitted_at"] else 0
         return self._fit(current, data, state["raw"], steps)
 
@@ -146,11 +153,14 @@ class Dumbo:
         self,
         partition: Groups,
         data: Data,
-        raw: Float[ndarray, " p"] | None,
-        steps: int,
+        raw: Float[ndarray, " p"] | None = None,
+        steps: int | None = None,
     ) -> IsotropicFit:
+        """Return the fit of a decomposition, by default a new one with all steps."""
         groups = expand(partition, data.domain.blocks)
         evidence = IsotropicEvidence.of(data.U, data.y, groups)
+        raw = start_raw(len(groups), self.start_noise) if raw is None else raw
+        steps = self.adam_steps if steps is None else steps
         return fit_isotropic(evidence, raw, steps, self.adam_step_size)
 
     def _minimise(
