@@ -459,7 +459,7 @@ from sumbo.errors import ArgumentError
 BOX = [(0.5, 2.5), (1.5, 7.5)]
 for name, value in {
     "seed": 0.5, "n_init": 2.5, "refit": 2.5, "candidates": "a", "method": None,
-    "preset": 3, "transform": None, "init": 7, "kernel": 5, "fit": 3, "beta": "a",
+    "preset": 3, "transform": 2, "init": 7, "kernel": 5, "fit": 3, "beta": "a",
 }.items():
     try:
         Optimizer(BOX, **{"method": "alcb2", name: value})
@@ -595,3 +595,11 @@ def test_memory_stays_flat_over_three_hundred_asks(method):
     # Four remembered runs of three factors of 300² + 2 · 300 · 20 doubles are 10 MB;
     # one set of factors kept by each ask would be 200 MB.
     assert late - early < 25e6
+
+
+def test_the_papers_preset_standardises_whatever_the_values():
+    opt = sumbo.Optimizer([(0, 1)] * 2, preset="paper", seed=0)
+    assert opt.transform == "standardise"
+    assert sumbo.Optimizer([(0, 1)] * 2, preset="paper", transform="log").transform == (
+        "log"
+    )

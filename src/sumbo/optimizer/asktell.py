@@ -41,7 +41,8 @@ class Optimizer:
         n_init: Observations before the model takes over, earlier data included.
         preset: ``"paper"`` sets the method up as the paper did.
         transform: Scaling of the values: ``"auto"`` (standardise, or a logarithmic
-            warp when they span decades), ``"standardise"``, ``"log"``, ``"none"``.
+            warp when they span decades), ``"standardise"`` (default with the preset
+            ``"paper"``), ``"log"``, ``"none"``.
         init: Initial design: ``"uniform"`` or ``"sobol"``.
         x0: Earlier points, with values ``y0``; they count as observations.
         y0: The values at ``x0``.
@@ -62,7 +63,7 @@ class Optimizer:
         seed: Seed = None,
         n_init: int = 20,
         preset: str | None = None,
-        transform: str = "auto",
+        transform: str | None = None,
         init: str = "uniform",
         x0: Any = None,
         y0: Any = None,
@@ -75,6 +76,8 @@ class Optimizer:
             settings["groups"] = self._groups(groups)
         self._method = make(method, preset, **settings)
         self.n_init = _as_count("n_init", n_init, 0)
+        if transform is None:
+            transform = "standardise" if preset == "paper" else "auto"
         self.transform = _one_of("transform", transform, TRANSFORMS)
         self.init = _one_of("init", init, DESIGNS)
         self.info = Info()
