@@ -598,8 +598,6 @@ def test_memory_stays_flat_over_three_hundred_asks(method):
 
 
 def test_the_papers_preset_standardises_whatever_the_values():
-    opt = sumbo.Optimizer([(0, 1)] * 2, preset="paper", seed=0)
+    opt = Optimizer([(0, 1)] * 2, preset="paper", seed=0)
     assert opt.transform == "standardise"
-    assert sumbo.Optimizer([(0, 1)] * 2, preset="paper", transform="log").transform == (
-        "log"
-    )
+    assert Optimizer([(0, 1)] * 2, preset="paper", transform="log").transform == ("log")
