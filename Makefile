@@ -7,7 +7,7 @@ EXTRAS := plots,games,cosmology,study,cluster,optuna,sklearn
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test lint bench statistical docs dist rivals test-bridges pin clean
+.PHONY: help demo test lint bench bench-rivals quality statistical docs dist rivals test-bridges pin clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -32,8 +32,15 @@ rivals: .venv-rivals/.ready  ## BoTorch and Optuna in an environment of their ow
 test-bridges: .venv-rivals/.ready  ## the bridges to BoTorch and Ax, in the rivals' environment
 	.venv-rivals/bin/python -m pytest tests/bridges
 
-bench: $(VENV)/.test  ## ratios measured in one run, one BLAS thread
+bench: $(VENV)/.test  ## ratios measured in one run, and docs/performance.md from them
 	$(BIN)/python -m benchmarks
+
+bench-rivals: $(VENV)/.test .venv-rivals/.ready  ## whole runs against Optuna and BoTorch: hours
+	$(BIN)/python -m benchmarks optimizer
+
+quality: .venv-rivals/.ready  ## answers against rivals' on many problems; days, resumable
+	.venv-rivals/bin/python -m benchmarks.quality run
+	.venv-rivals/bin/python -m benchmarks.quality report
 
 docs: $(VENV)/.docs  ## the documentation site, strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

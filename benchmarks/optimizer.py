@@ -1,62 +1,92 @@
 """Quality and cost of whole runs, with the structure known, against rivals.
 
-    python -m benchmarks.optimizer [--seeds 10] [--rival-seeds 1]
+    python -m benchmarks.optimizer [--seeds 10]
+    python -m benchmarks.optimizer --rows [--only rover/optuna-gp] [--evaluations 120]
 
 Quality: the median gap to the minimum of `ts` on ten-dimensional random additive
-functions, 20 uniform points and 100 acquisitions. Cost: CPU seconds per ask over such
-a run, as ratios to Optuna's GPSampler and BoTorch's LogEI in the same run of this
-program; they live in an environment of their own (`make rivals`).
+functions, 20 uniform points and 100 acquisitions. Cost, with --rows: CPU seconds per
+ask over such a run with 10 and with 60 coordinates, as ratios to Optuna's GPSampler and
+BoTorch's LogEI in the same run of this program; they live in an environment of their
+own (`make rivals`), and BoTorch takes long: minutes for 10 coordinates.
 """
 
 import argparse
 import json
 import subprocess
 import time
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 import sumbo
+from benchmarks import report
 from benchmarks.rivals import N_INIT, instance
+from benchmarks.timing import RIVALS_PYTHON, Row, show_rows
 
 # What `ts` must reach (median of ten seeds), and what others were seen to reach.
 TARGETS = {"ackley10": 15.0, "levy10": 0.3, "rastrigin10": 0.1}
-RIVALS = ("optuna-gp", "botorch-logei")
-PYTHON = Path(".venv-rivals/bin/python")
+RIVALS = {"optuna-gp": "Optuna 5 GPSampler", "botorch-logei": "BoTorch 0.18 LogEI"}
+# Problems of whole runs, with 10 and with 60 coordinates.
+WHOLE = ("ackley10", "rover")
 EVALUATIONS = 120
 
 
-def run(name: str, seed: int, **settings: object) -> tuple[float, float]:
-    """Return the gap to the minimum and the CPU seconds per ask of one run."""
+def run(
+    name: str, seed: int, evaluations: int = EVALUATIONS, **settings: Any
+) -> tuple[float, float]:
+    """Return the gap to the minimum and the CPU seconds per ask of one run.
+
+    Where the minimum is not known, the gap is the value.
+    """
     problem, X = instance(name, seed)
     begin = time.process_time()
     result = sumbo.minimize(
         problem,
         problem.bounds,
-        budget=EVALUATIONS,
+        budget=evaluations,
         seed=seed,
         x0=X,
         y0=problem(X),
         **settings,
     )
     seconds = time.process_time() - begin
-    return result.fun - problem.minimum, seconds / (EVALUATIONS - N_INIT)
+    return result.fun - (problem.minimum or 0.0), seconds / (evaluations - N_INIT)
 
 
-def run_rival(rival: str, name: str, seed: int) -> tuple[float, float]:
+def run_rival(
+    rival: str, name: str, seed: int, evaluations: int = EVALUATIONS
+) -> tuple[float, float]:
     """Return the same of a rival, run in its own environment."""
-    words = [str(PYTHON), "benchmarks/rivals.py", rival, name, str(seed)]
+    words = [str(RIVALS_PYTHON), "benchmarks/rivals.py", rival, name, str(seed)]
+    words.append(str(evaluations))
     done = subprocess.run(words, capture_output=True, text=True, check=True)
-    line = json.loads(done.stdout)
-    minimum = instance(name, seed)[0].minimum
+    line = json.loads(done.stdout.splitlines()[-1])
+    minimum = instance(name, seed)[0].minimum or 0.0
     return line["best"] - minimum, line["cpu_per_ask_s"]
 
 
-def main(seeds: int = 10, rival_seeds: int = 1) -> None:
-    """Print the tables of quality and cost."""
-    console = Console()
+def rows(
+    pairs: Sequence[tuple[str, str]] | None = None, evaluations: int = EVALUATIONS
+) -> Iterator[Row]:
+    """Yield the CPU per ask of whole runs against rivals, by default against all."""
+    if not RIVALS_PYTHON.exists():
+        return
+    if pairs is None:
+        pairs = [(name, rival) for rival in RIVALS for name in WHOLE]
+    run(WHOLE[0], 1, N_INIT + 2, groups="singletons")  # imports are not counted
+    for name, rival in pairs:
+        ours = run(name, 0, evaluations, groups="singletons")[1]
+        theirs = run_rival(rival, name, 0, evaluations)[1]
+        P = instance(name, 0)[0].dim
+        what = f"minimize {name}, P={P}, {evaluations} evaluations, per ask"
+        yield Row(what, RIVALS[rival], theirs / ours, "", f"{1e3 * ours:.0f} ms")
+
+
+def main(seeds: int = 10) -> None:
+    """Print the quality that `ts` and others reach."""
     quality = Table(
         "problem",
         "method",
@@ -65,35 +95,34 @@ def main(seeds: int = 10, rival_seeds: int = 1) -> None:
         "CPU s per ask",
         title=f"known structure, {N_INIT} + {EVALUATIONS - N_INIT}, {seeds} seeds",
     )
-    ours = {}
     for name, target in TARGETS.items():
         for method in ("ts", "ats", "alcb2"):
-            rows = [
+            runs = [
                 run(name, seed, method=method, groups="singletons")
                 for seed in range(seeds)
             ]
-            gap, cost = np.median(rows, axis=0)
+            gap, cost = np.median(runs, axis=0)
             shown = f"≤ {target:g}" if method == "ts" else ""
             quality.add_row(name, method, f"{gap:.3g}", shown, f"{cost:.4f}")
-            if method == "ts":
-                ours[name] = cost
-    console.print(quality)
-    if not PYTHON.exists():
-        console.print("rivals are not installed: run `make rivals` to compare.")
-        return
-    rivals = Table(
-        "problem", "rival", "median gap", "rival's CPU / ts's CPU", title="rivals"
-    )
-    for rival in RIVALS:
-        for name in list(TARGETS)[:1] if rival_seeds == 1 else TARGETS:
-            rows = [run_rival(rival, name, seed) for seed in range(rival_seeds)]
-            gap, cost = np.median(rows, axis=0)
-            rivals.add_row(name, rival, f"{gap:.3g}", f"{cost / ours[name]:.1f}")
-    console.print(rivals)
+    Console().print(quality)
+
+
+def _parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--rows", action="store_true", help="costs against rivals")
+    parser.add_argument("--only", nargs="*", metavar="PROBLEM/RIVAL")
+    parser.add_argument("--evaluations", type=int, default=EVALUATIONS)
+    return parser.parse_args()
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--rival-seeds", type=int, default=1)
-    main(**vars(parser.parse_args()))
+    given = _parsed()
+    if given.rows:
+        only = given.only and [tuple(pair.split("/")) for pair in given.only]
+        for row in rows(only or None, given.evaluations):
+            show_rows("Whole runs", [row])
+            if given.evaluations == EVALUATIONS:  # shorter ones are only trials
+                report.store("optimizer", [row], merge=True)
+    else:
+        main(given.seeds)

@@ -175,3 +175,33 @@ def finite_difference(
         e[j] = step
         slopes.append((np.asarray(f(x + e)) - np.asarray(f(x - e))) / (2 * step))
     return np.stack(slopes, axis=-1)
+
+
+# ---------------------------------------------------------------------- projections
+def posterior_of_projections(gp, X, y, X_new, points):
+    """Return mean and variance of the sum where some parts are seen through points.
+
+    Part m of ``points`` has the kernel K(A, G) K(G, G)⁻¹ K(G, B); the variance that
+    it loses at the data is noise there.
+    """
+    rows = zip(
+        lengthscales_of(gp), gp.variances, project(gp, X), project(gp, X_new),
+        strict=True,
+    )  # fmt: skip
+    n = len(X)
+    total, lost = 0.0, np.zeros(n)
+    for m, (l, v, Xm, Zm) in enumerate(rows):
+        A = np.vstack([Xm, Zm])
+        K = gram(gp.kernel, l, v, A, A)
+        if m in points:
+            cross = gram(gp.kernel, l, v, A, points[m])
+            inner = gram(gp.kernel, l, v, points[m], points[m])
+            Q = cross @ np.linalg.solve(inner, cross.T)
+            lost += (K - Q).diagonal()[:n]
+            K = Q
+        total = total + K
+    observed = total[:n, :n] + np.diag(gp.noise + lost)
+    mean, cov = condition(
+        np.full(len(X_new), gp.mean), total[n:, n:], total[n:, :n], gp.mean, observed, y
+    )
+    return mean, cov.diagonal()

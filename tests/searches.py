@@ -32,6 +32,7 @@ QUICK: dict[str, dict[str, Any]] = {
         "candidates": 8,
         "starts": 1,
     },
+    "logei": {"starts": 1, "refit": 8, "descents": 2},
     "max": {"candidates": 30, **LEARNED},
     "struct": {"candidates": 30, "levels": 5, **LEARNED},
     "ts": CHEAP,

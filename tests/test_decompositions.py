@@ -293,7 +293,13 @@ def test_the_documented_decompositions_are_registered():
 
 def test_random_groups_are_redrawn_at_refits_only():
     opt = Optimizer(
-        [(-1.2, 2.7 + k) for k in range(6)], seed=3, n_init=4, refit=3, candidates=8
+        [(-1.2, 2.7 + k) for k in range(6)],
+        method="ts",
+        groups="random",
+        seed=3,
+        n_init=4,
+        refit=3,
+        candidates=8,
     )
     seen = []
     for _ in range(14):

@@ -138,6 +138,16 @@ def test_one_evidence_serves_many_outputs_and_parameters(rng):
         assert value.log_likelihood == pytest.approx(expected, rel=1e-10)
 
 
+@pytest.mark.parametrize("chunk", [1, 7, 66, 1000])
+def test_pairs_are_worked_on_in_chunks_of_any_length(chunk, rng, monkeypatch):
+    gp, X, y = setting(rng, shared=True)
+    whole = gp.evidence(X).evaluate(gp.hyperparameters(), y)
+    monkeypatch.setattr(evidence_module, "CHUNK", chunk)
+    value = gp.evidence(X).evaluate(gp.hyperparameters(), y)
+    assert value.log_likelihood == pytest.approx(whole.log_likelihood, rel=1e-12)
+    np.testing.assert_allclose(value.gradient, whole.gradient, rtol=1e-9, atol=1e-11)
+
+
 def test_a_single_observation_has_a_density(rng):
     gp, X, y = setting(rng, shared=True)
     variance = gp.variances.sum() + gp.noise

@@ -12,23 +12,32 @@ from sumbo.kernels import GroupKernel
 from sumbo.sampling.factors import PartFactor
 
 
-def factors_of(s):
-    pairs = zip(s.post.groups(), s.Z, strict=True)
-    return [PartFactor.of(kernel, Zm, Xm) for (kernel, Xm), Zm in pairs]
+def factors_of(s, grown=0):
+    """Return the factors of all parts, the last ``grown`` rows appended one by one."""
+    out = []
+    for (kernel, Xm), Zm in zip(s.post.groups(), s.Z, strict=True):
+        base = len(Xm) - grown
+        factor = PartFactor.of(kernel, Zm, Xm[:base])
+        for row in Xm[base:]:
+            factor = factor.appended(row[None])
+        out.append(factor)
+    return out
 
 
 def dense(factor):
     """Return the blocks as one lower triangle; above the diagonal they hold rubbish."""
-    upper = np.zeros((len(factor.Z), len(factor.X)))
-    return np.block([[np.tril(factor.L_Z), upper], [factor.R, np.tril(factor.L_X)]])
+    upper = np.zeros(factor.R.T.shape)
+    return np.block([[np.tril(factor.L), upper], [factor.R, np.tril(factor.S)]])
 
 
+@pytest.mark.parametrize("grown", [0, 3])
 @pytest.mark.parametrize("kernel", irregular.KERNELS)
-def test_the_blocks_are_the_cholesky_factor_of_the_prior(kernel, rng):
+def test_the_blocks_are_the_cholesky_factor_of_the_prior(kernel, grown, rng):
     s = irregular.random_setting(rng, M=3, kernel=kernel, noise=1e-2)
     parts = reference.project(s.gp, s.X)
     A = [np.vstack([z, x]) for z, x in zip(s.Z, parts, strict=True)]
-    for factor, K in zip(factors_of(s), reference.part_grams(s.gp, A, A), strict=True):
+    grams = reference.part_grams(s.gp, A, A)
+    for factor, K in zip(factors_of(s, grown), grams, strict=True):
         L = dense(factor)
         np.testing.assert_allclose(
             L @ L.T, K + factor.jitter * np.eye(len(K)), rtol=0, atol=1e-11
@@ -37,17 +46,19 @@ def test_the_blocks_are_the_cholesky_factor_of_the_prior(kernel, rng):
         np.testing.assert_allclose(factor.K_ZX, K[:B, B:], rtol=1e-12)
 
 
-def test_a_draw_is_the_factor_times_white_noise(rng):
+@pytest.mark.parametrize("grown", [0, 1, 3])
+def test_a_draw_is_the_factor_times_white_noise(grown, rng):
     s = irregular.random_setting(rng, M=2, kernel="matern32", noise=1e-2)
-    for factor in factors_of(s):
+    for factor in factors_of(s, grown):
         L = dense(factor)
         xi = rng.standard_normal((len(L), 3))
         np.testing.assert_allclose(np.vstack(factor.draw(xi)), L @ xi, rtol=1e-9)
 
 
-def test_coefficients_solve_for_the_draw(rng):
+@pytest.mark.parametrize("grown", [0, 1, 3])
+def test_coefficients_solve_for_the_draw(grown, rng):
     s = irregular.random_setting(rng, M=2, kernel="matern32", noise=1e-2)
-    for factor in factors_of(s):
+    for factor in factors_of(s, grown):
         L = dense(factor)
         xi = rng.standard_normal((len(L), 3))
         solved = L @ (L.T @ factor.coefficients(xi))

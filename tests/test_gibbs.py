@@ -10,10 +10,11 @@ from sklearn.metrics import adjusted_rand_score
 import reference
 from irregular import frozen
 from sumbo import AdditiveGP
-from sumbo.decompositions import learned as module
-from sumbo.decompositions.gibbs import LabelModel, groups_of, log_prior, random_labels
-from sumbo.decompositions.learned import Learned, LearnedStructure, as_model
+from sumbo.decompositions import labelled as module
+from sumbo.decompositions.gibbs import LabelModel, log_prior, random_labels
+from sumbo.decompositions.labelled import LabelledStructure, Learned, as_model
 from sumbo.errors import ArgumentError
+from sumbo.structure import groups_of
 
 
 def singles(K):
@@ -197,7 +198,7 @@ def test_parameter_search_raises_the_likelihood_within_the_box(rng, common):
         variances=np.full(4, -2.1),
         noise=-1.3,
     )
-    rule = LearnedStructure(random_starts=20)
+    rule = LabelledStructure(random_starts=20)
     end = rule._search_parameters(rng, X, y, singles(4), start, common=common)
     before, after = (
         as_model(each, singles(4)).log_marginal_likelihood(X, y)
@@ -237,14 +238,14 @@ def test_groups_of_an_additive_function_are_recovered(rng, replicate):
     labels = rng.permutation([0, 1, 1, 2, 2, 2, 3, 4, 4, 5])
     X = rng.random((100, 10))
     y = additive_function(rng, X, labels)
-    found = LearnedStructure(max_size=3).learn(rng, X, y, singles(10))
+    found = LabelledStructure(max_size=3).learn(rng, X, y, singles(10))
     assert adjusted_rand_score(labels, found.labels) >= 0.9
 
 
 def test_learning_depends_on_the_generator_alone(rng):
     X = frozen(rng.random((25, 4)))
     y = frozen(additive_function(rng, X, np.array([0, 1, 1, 2])))
-    rule = LearnedStructure(sweeps=2, random_starts=10)
+    rule = LabelledStructure(sweeps=2, random_starts=10)
     first, second = (
         rule.learn(np.random.default_rng(81), X, y, singles(4)) for _ in range(2)
     )
@@ -256,7 +257,7 @@ def test_coordinates_of_one_parameter_stay_together(rng):
     blocks = ((0,), (1, 2, 3), (4,))
     X = rng.random((20, 5))
     y = rng.normal(size=20)
-    found = LearnedStructure(sweeps=2, random_starts=10).learn(rng, X, y, blocks)
+    found = LabelledStructure(sweeps=2, random_starts=10).learn(rng, X, y, blocks)
     gp = as_model(found, blocks)
     assert sum({1, 2, 3} <= set(group) for group in gp.groups) == 1
     assert sorted(p for group in gp.groups for p in group) == list(range(5))
@@ -280,7 +281,7 @@ def test_groups_share_their_parameters_in_all_rounds_but_the_last(rng, monkeypat
     made = spied_label_models(monkeypatch)
     X = rng.random((25, 4))
     y = additive_function(rng, X, np.array([0, 1, 1, 2]))
-    rule = LearnedStructure(rounds=3, sweeps=1, random_starts=5, max_size=1)
+    rule = LabelledStructure(rounds=3, sweeps=1, random_starts=5, max_size=1)
     rule.learn(rng, X, y, singles(4))
     assert [len(np.unique(each.variances.round(12))) > 1 for each in made] == [
         False,
@@ -292,7 +293,7 @@ def test_groups_share_their_parameters_in_all_rounds_but_the_last(rng, monkeypat
 def test_large_data_are_thinned_for_learning(rng, monkeypatch):
     monkeypatch.setattr(module, "MOST", 12)
     made = spied_label_models(monkeypatch)
-    rule = LearnedStructure(rounds=1, sweeps=1, random_starts=5)
+    rule = LabelledStructure(rounds=1, sweeps=1, random_starts=5)
     rule.learn(rng, rng.random((31, 3)), rng.normal(size=31), singles(3))
     assert [len(each.y) for each in made] == [12]
 
@@ -303,4 +304,4 @@ def test_large_data_are_thinned_for_learning(rng, monkeypatch):
 )
 def test_settings_that_cannot_be_used_are_named(setting):
     with pytest.raises(ArgumentError, match=next(iter(setting))):
-        LearnedStructure(**setting)
+        LabelledStructure(**setting)

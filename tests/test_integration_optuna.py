@@ -554,7 +554,7 @@ def test_a_result_becomes_a_study_with_the_same_trials(tmp_path):
         assert trial.datetime_start is not None
         assert trial.duration is not None
         assert type(trial.params["depth"]) is int
-    assert again.user_attrs == {"sumbo": {"method": "ts", "seed": 4}}
+    assert again.user_attrs == {"sumbo": {"method": "logei", "seed": 4}}
 
 
 def test_a_study_of_a_result_can_be_continued():

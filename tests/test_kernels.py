@@ -156,7 +156,7 @@ def test_gradients_are_finite_where_points_coincide(name, rng):
     assert np.isfinite(kernel.input_gradient(A, A)[1]).all()
 
 
-# A panel of the lower triangle holds about 24 000 elements: 700 points need many.
+# A panel of the lower triangle holds about 16 000 elements: 700 points need many.
 @pytest.mark.parametrize("n", [1, 2, 37, 700])
 def test_lower_triangle_is_added_panel_by_panel(n, rng):
     kernel = random_kernel(rng, "matern52", 2)
@@ -168,6 +168,17 @@ def test_lower_triangle_is_added_panel_by_panel(n, rng):
         "matern52", kernel.lengthscales, kernel.variance, A, A
     )
     np.testing.assert_allclose(np.tril(out), np.tril(expected), rtol=1e-12, atol=1e-12)
+
+
+@every_kernel
+@pytest.mark.parametrize(("n", "d"), [(1, 2), (7, 1), (700, 3)])
+def test_lower_triangle_is_that_of_the_gram_matrix(name, n, d, rng):
+    kernel = random_kernel(rng, name, d)
+    A = random_points(rng, n, d)
+    out = kernel.lower(A)
+    assert out.flags.f_contiguous
+    expected = reference.gram(name, kernel.lengthscales, kernel.variance, A, A)
+    np.testing.assert_allclose(np.tril(out), np.tril(expected), rtol=1e-12, atol=0)
 
 
 @given(seed=seeds, name=st.sampled_from(NAMES), d=st.integers(1, 3))

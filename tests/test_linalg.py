@@ -1,5 +1,6 @@
 """Cholesky factors with a reported jitter, triangular solves, threads."""
 
+import ctypes
 import threading
 
 import numpy as np
@@ -11,6 +12,7 @@ from sumbo.linalg import (
     LADDER,
     cho_solve,
     cholesky,
+    factor_in_place,
     inverse_lower,
     one_blas_thread,
     parallel_map,
@@ -89,6 +91,35 @@ def test_a_hopeless_matrix_is_an_error_with_a_remedy(bad, rng):
     assert isinstance(caught.value, np.linalg.LinAlgError)
 
 
+@pytest.mark.parametrize("n", [1, 2, 130])
+def test_a_matrix_becomes_its_factor_below_the_diagonal_alone(n, rng):
+    A = random_covariance(rng, n)
+    L = np.asfortranarray(np.tril(A) + np.triu(np.full((n, n), 7.3), 1))
+    assert factor_in_place(L)
+    np.testing.assert_allclose(np.tril(L), np.linalg.cholesky(A), rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(L[np.triu_indices(n, 1)], 7.3)
+
+
+def test_a_matrix_that_has_no_factor_is_reported(rng):
+    A = np.asfortranarray(random_covariance(rng, 6))
+    A[3, 3] = -0.2
+    assert not factor_in_place(A)
+
+
+@pytest.mark.parametrize("spoil", ["order", "type", "frozen"])
+def test_a_matrix_of_another_layout_is_not_touched(spoil, rng):
+    A = np.asfortranarray(random_covariance(rng, 5))
+    if spoil == "frozen":
+        A.setflags(write=False)
+    A = {"order": np.ascontiguousarray(A), "type": A.astype("f4", order="F")}.get(
+        spoil, A
+    )
+    before = A.copy()
+    with pytest.raises(ctypes.ArgumentError):
+        factor_in_place(A)
+    np.testing.assert_array_equal(A, before)
+
+
 @pytest.mark.parametrize("columns", [None, 1, 4])
 def test_solves_equal_numpys(columns, rng):
     A = random_covariance(rng, 8)
@@ -107,10 +138,11 @@ def test_solves_do_not_change_the_right_hand_side(rng):
         solve(L, b)
 
 
-def test_triangular_product_ignores_the_upper_triangle(rng):
+@pytest.mark.parametrize("columns", [1, 4])
+def test_triangular_product_ignores_the_upper_triangle(columns, rng):
     L = cholesky(random_covariance(rng, 6)).L
-    B = rng.standard_normal((6, 4))
     spoiled = np.asfortranarray(L + np.triu(np.full((6, 6), np.nan), 1))
+    B = rng.standard_normal((6, columns))
     np.testing.assert_allclose(times_lower(spoiled, B), L @ B, rtol=1e-12)
 
 

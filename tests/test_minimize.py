@@ -620,11 +620,11 @@ def test_an_interrupt_between_a_tell_and_its_save_loses_nothing(tmp_path, monkey
 OTHER_RUNS = {
     "another space": ({"bounds": [(-2.3, 3.1), (1.7, 5.2), (0.31, 0.95)]}, "hi of"),
     "fewer parameters": ({"bounds": BOX[:2]}, "number of parameters is 2 here"),
-    "another method": ({"method": "ats"}, "method is 'ats' here and 'ts' there"),
+    "another method": ({"method": "ats"}, "method is 'ats' here and 'logei' there"),
     "another seed": ({"seed": 4}, "seed is 4 here and 3 there"),
     "another design": ({"n_init": 5}, "n_init is 5 here and 4 there"),
     "another setting": ({"candidates": 13}, "candidates is 13 here and 12 there"),
-    "other groups": ({"groups": "one"}, "groups is 'one' here and 'random' there"),
+    "other groups": ({"groups": "one"}, "groups is 'one' here and 'auto' there"),
     "another transform": ({"transform": "log"}, "transform is 'log' here"),
     "other earlier data": ({"x0": [EARLIER[0]], "y0": [9.5]}, "x0 or y0"),
 }

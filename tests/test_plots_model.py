@@ -8,8 +8,8 @@ from scipy.special import erf
 from drawn import SIXTY, Z95, artist, grid, model
 from sumbo import plots
 from sumbo.errors import ArgumentError
-from sumbo.plots.model import co_membership_matrix
 from sumbo.plots.shares import part_shares, part_variances
+from sumbo.structure import co_membership_matrix
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,7 @@
 """Cholesky factors, in place, with a jitter ladder that reports what it added."""
 
+import ctypes
+import importlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -70,8 +72,30 @@ def factor_in_place(A: Float[ndarray, "n n"]) -> bool:
 
     The strict upper triangle is left as it was: multiply with ``times_lower``.
     """
-    _, info = lapack.dpotrf(A, lower=1, clean=0, overwrite_a=1)
-    return info == 0
+    n, info = ctypes.c_int(len(A)), ctypes.c_int(0)
+    # SciPy's own wrapper holds the interpreter lock: threads would wait in turn.
+    _dpotrf()(b"L", n, A, n, info)
+    return info.value == 0
+
+
+@cache
+def _dpotrf() -> Callable[..., None]:
+    """Return LAPACK's routine as SciPy exports it to Cython: it frees the lock."""
+    api: Any = ctypes.pythonapi
+    api.PyCapsule_GetName.restype = ctypes.c_char_p
+    api.PyCapsule_GetName.argtypes = [ctypes.py_object]
+    api.PyCapsule_GetPointer.restype = ctypes.c_void_p
+    api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+    exported: Any = importlib.import_module("scipy.linalg.cython_lapack")
+    capsule = exported.__pyx_capi__["dpotrf"]
+    pointer = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
+    integer = ctypes.POINTER(ctypes.c_int)
+    # A matrix of another layout would be read and written at wrong places.
+    matrix = np.ctypeslib.ndpointer(np.float64, 2, flags=["F_CONTIGUOUS", "WRITEABLE"])
+    signature = ctypes.CFUNCTYPE(
+        None, ctypes.c_char_p, integer, matrix, integer, integer
+    )
+    return signature(pointer)
 
 
 def unpack_lower(packed: Float[ndarray, " T"], n: int) -> Float[ndarray, "n n"]:
@@ -112,6 +136,8 @@ def times_lower(
     L: Float[ndarray, "n n"], B: Float[ndarray, "n k"]
 ) -> Float[ndarray, "n k"]:
     """Return L B, reading only the lower triangle of ``L``."""
+    if B.shape[1] == 1:
+        return blas.dtrmv(L, B[:, 0], lower=1)[:, None]
     return blas.dtrmm(1.0, L, B, lower=1)
 
 
@@ -136,7 +162,8 @@ def one_blas_thread() -> Iterator[None]:
 def parallel_map(f: Callable[[A_], B_], items: Sequence[A_], workers: int) -> list[B_]:
     """Return ``[f(a) for a in items]``, in order, on up to ``workers`` threads.
 
-    LAPACK and NumPy release the interpreter lock, so groups factorize side by side.
+    NumPy and ``factor_in_place`` release the interpreter lock, so groups factorize
+    side by side.
     """
     if workers <= 1 or len(items) <= 1:
         return [f(a) for a in items]

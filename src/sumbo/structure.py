@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sumbo.errors import ArgumentError
-from sumbo.typing import Groups
+from sumbo.typing import Float, Groups, ndarray
 
 
 def as_groups(groups: Any, dim: int | None = None) -> Groups:
@@ -82,3 +82,32 @@ def _as_group(group: Any) -> tuple[int, ...]:
         msg = f"group {out} names a coordinate twice. Name each once."
         raise ArgumentError(msg)
     return out
+
+
+def groups_of(labels: Any) -> Groups:
+    """Return the places of each label, in order of their first one."""
+    labels = np.asarray(labels)
+    _, first = np.unique(labels, return_index=True)
+    return tuple(
+        tuple(int(j) for j in np.flatnonzero(labels == labels[i]))
+        for i in np.sort(first)
+    )
+
+
+def co_membership_matrix(groups_list: Sequence[Any]) -> Float[ndarray, "P P"]:
+    """Return the fraction of structures in which coordinates i and j share a group.
+
+    Raises:
+        ArgumentError: If there is no structure, or they cover different coordinates.
+    """
+    if len(groups_list) == 0:
+        raise ArgumentError("groups_list is empty. Pass at least one structure.")
+    structures = [as_groups(groups) for groups in groups_list]
+    P = max(p for groups in structures for group in groups for p in group) + 1
+    out = np.zeros((P, P))
+    for groups in structures:
+        member = np.zeros((len(groups), P))
+        for m, group in enumerate(as_groups(groups, P)):
+            member[m, list(group)] = 1.0
+        out += member.T @ member > 0
+    return out / len(structures)

@@ -52,11 +52,13 @@ def minimize(
         list[str] | None, typer.Option(help="NAME:A,B,C. Repeatable.")
     ] = None,
     budget: Annotated[int, typer.Option(help="Evaluations in all.")] = 120,
-    method: Annotated[str, typer.Option(help="See `sumbo methods`.")] = "ts",
+    method: Annotated[str, typer.Option(help="See `sumbo methods`.")] = "logei",
     batch: Annotated[int, typer.Option(help="Points asked at once.")] = 1,
     groups: Annotated[
         str | None,
-        typer.Option(help="singletons, one, random, or groups such as 'a,b;c'."),
+        typer.Option(
+            help="auto (learned), tree, singletons, one, random, or such as 'a,b;c'."
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Makes the run repeatable.")] = None,
     n_init: Annotated[int, typer.Option(help="Evaluations before the model.")] = 20,

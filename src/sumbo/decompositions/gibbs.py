@@ -19,16 +19,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from sumbo.linalg import cholesky, solve_lower, unpack_lower
-from sumbo.typing import Float, Groups, Int, ndarray
-
-
-def groups_of(labels: Int[ndarray, " K"]) -> Groups:
-    """Return the parameters of each label that is in use, by their first member."""
-    _, first = np.unique(labels, return_index=True)
-    return tuple(
-        tuple(int(j) for j in np.flatnonzero(labels == labels[i]))
-        for i in np.sort(first)
-    )
+from sumbo.typing import Float, Int, ndarray
 
 
 def random_labels(

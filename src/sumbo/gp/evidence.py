@@ -18,6 +18,8 @@ from sumbo.typing import Float, Groups, Int, ndarray
 
 # Bytes that the packed distances of one fit may take.
 LIMIT = 4 * 2**30
+# Pairs worked on at a time: a handful of temporaries of this length stay in the cache.
+CHUNK = 16_384
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -121,11 +123,8 @@ class Evidence:
         (generalised least squares); at a maximum its own gradient is zero, so the
         gradient in the other parameters is unchanged.
         """
-        M, T = len(self.D), self.D[0].shape[1]
-        k, w = np.empty((M, T)), np.empty((M, T))
-        for m, (D, tie) in enumerate(zip(self.D, self.ties, strict=True)):
-            s = theta.lengthscales[tie] ** -2.0 @ D
-            k[m], w[m] = self.kernel.correlation_and_weight(s)
+        precisions = theta.lengthscales**-2.0
+        k, w = self._correlations(precisions)
         packed = theta.variances @ k
         packed[self.diagonal] += theta.noise
         K = unpack_lower(packed, self.N)
@@ -147,11 +146,30 @@ class Evidence:
         G = pack_lower(np.outer(alpha, alpha) - inverse_lower(L))
         noise_gradient = 0.5 * theta.noise * G[self.diagonal].sum()
         G[self.diagonal] *= 0.5
-        gradient = np.zeros(len(theta.lengthscales) + M + 1)
-        gradient[len(theta.lengthscales) : -1] = theta.variances * (k @ G)
-        gradient[-1] = noise_gradient
         w *= G
-        for m, (D, tie) in enumerate(zip(self.D, self.ties, strict=True)):
-            scale = theta.variances[m] * theta.lengthscales[tie] ** -2.0
-            np.add.at(gradient, tie, scale * (D @ w[m]))
+        # A length-scale that several groups share gathers from all of them.
+        slopes = [
+            variance * precisions[tie] * (D @ row)
+            for variance, tie, D, row in zip(
+                theta.variances, self.ties, self.D, w, strict=True
+            )
+        ]
+        lengthscale_gradient = np.bincount(
+            np.concatenate(self.ties), np.concatenate(slopes), len(precisions)
+        )
+        gradient = np.concatenate(
+            [lengthscale_gradient, theta.variances * (k @ G), [noise_gradient]]
+        )
         return Value(log_likelihood, gradient, mean, jitter)
+
+    def _correlations(
+        self, precisions: Float[ndarray, " k"]
+    ) -> tuple[Float[ndarray, "M T"], Float[ndarray, "M T"]]:
+        M, T = len(self.D), self.D[0].shape[1]
+        k, w = np.empty((M, T)), np.empty((M, T))
+        for m, (D, tie) in enumerate(zip(self.D, self.ties, strict=True)):
+            for start in range(0, T, CHUNK):
+                chunk = slice(start, start + CHUNK)
+                s = precisions[tie] @ D[:, chunk]
+                k[m, chunk], w[m, chunk] = self.kernel.correlation_and_weight(s)
+        return k, w

@@ -23,10 +23,13 @@ class FitInfo:
     """What a fit did. ``events`` lists every retry, in order; empty if none.
 
     ``log_likelihood`` is that of the result; Adam's of one step before it.
+    ``log_posterior`` adds the log prior density of the parameters relative to its
+    mode; without a prior it is the log likelihood.
     """
 
     how: str
     log_likelihood: float
+    log_posterior: float
     evaluations: int
     starts: int
     jitter: float = 0.0
@@ -115,7 +118,11 @@ class MapFit:
             mean=center + scale * best.mean,
         )
         shift = -len(y) * math.log(scale)  # of the density, back to the units of y
-        return fitted, replace(info, log_likelihood=info.log_likelihood + shift)
+        return fitted, replace(
+            info,
+            log_likelihood=info.log_likelihood + shift,
+            log_posterior=info.log_posterior + shift,
+        )
 
     def _prior(self, sizes: Float[ndarray, " k"], M: int) -> LogNormal:
         p = self.priors
@@ -166,12 +173,13 @@ class MapFit:
                     events.append(f"start {i}: failed again; kept the best so far")
         if seen.best is None:
             events.append("no start could be evaluated; kept the last good parameters")
-            seen.best, seen.log_likelihood = start, math.nan
+            seen.best, seen.log_likelihood, seen.score = start, math.nan, math.nan
         if seen.jitter > 0:
             events.append(f"added jitter {seen.jitter:.1e} to the covariance")
         return seen.best, FitInfo(
             how="map",
             log_likelihood=seen.log_likelihood,
+            log_posterior=seen.score,
             evaluations=seen.evaluations,
             starts=self.starts,
             jitter=seen.jitter,
@@ -278,6 +286,7 @@ class AdamFit:
         return start.from_log(theta), FitInfo(
             how="adam",
             log_likelihood=last,
+            log_posterior=last,
             evaluations=step,
             starts=1,
             jitter=jitter,

@@ -1,7 +1,8 @@
 """``AdditiveGP``: f(x) = c + Σ_m f_m(x_{I_m}), one Gaussian process per group."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -9,10 +10,20 @@ from sumbo.errors import ArgumentError
 from sumbo.gp.arrays import as_data
 from sumbo.gp.evidence import Evidence, Hyperparameters
 from sumbo.gp.fit import FIT, FitInfo
+from sumbo.gp.iterative import IterativePosterior
 from sumbo.gp.posterior import Posterior
 from sumbo.kernels import GroupKernel, as_kernel
+from sumbo.registry import Registry
+from sumbo.rng import rng_at
 from sumbo.structure import as_groups, is_partition
 from sumbo.typing import Float, Groups, Int, ndarray
+
+CONDITION: Registry[Callable[..., Any]] = Registry("how", "sumbo.gp")
+CONDITION.register("exact")(Posterior.from_data)
+CONDITION.register("iterative")(IterativePosterior.from_data)
+
+# A fit to more points uses a random subset of this many.
+MOST_FITTED = 2000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,13 +81,41 @@ class AdditiveGP:
             for l, v in zip(self._by_group(), self.variances, strict=True)
         )
 
-    def condition(self, X: Any, y: Any) -> Posterior:
-        """Return the posterior given observations, in O(N³)."""
+    @overload
+    def condition(self, X: Any, y: Any) -> Posterior: ...
+
+    @overload
+    def condition(
+        self, X: Any, y: Any, *, how: Literal["exact"], **settings: Any
+    ) -> Posterior: ...
+
+    @overload
+    def condition(
+        self, X: Any, y: Any, *, how: Literal["iterative"], **settings: Any
+    ) -> IterativePosterior: ...
+
+    def condition(
+        self, X: Any, y: Any, *, how: str = "exact", **settings: Any
+    ) -> Posterior | IterativePosterior:
+        """Return the posterior given observations.
+
+        Args:
+            X: Observed points (N, P).
+            y: Observed values (N,).
+            how: ``"exact"``, in O(N³), for up to about 10 000 points, or
+                ``"iterative"``, in nearly linear time, for 100 000 and more: it can
+                ``predict`` and make joint draws.
+            settings: Of ``"iterative"``: ``inducing``, ``tolerance``, ``seed``, see
+                ``sumbo.gp.iterative.IterativePosterior.from_data``.
+        """
         X, y = as_data(X, y, self.dim)
-        return Posterior.from_data(self, X, y)
+        return CONDITION.get(how)(self, X, y, **settings)
 
     def fit(self, X: Any, y: Any, *, how: str = "map", **settings: Any) -> "AdditiveGP":
         """Return the model with fitted parameters; see ``info`` for what was done.
+
+        A fit takes O(N³) per step. Of more than 2 000 points, 2 000 are drawn at
+        random, the same for the same ``seed``; ``info.events`` then begins with it.
 
         Args:
             X: Observed points (N, P).
@@ -87,7 +126,10 @@ class AdditiveGP:
         """
         X, y = as_data(X, y, self.dim)
         fitter = FIT.get(how)(**settings)
+        chosen, events = _subset(len(X), settings.get("seed", 0))
+        X, y = X[chosen], y[chosen]
         theta, info = fitter(self.evidence(X), y, self.hyperparameters())
+        info = replace(info, events=(*events, *info.events))
         return self.with_hyperparameters(theta, info=info)
 
     def log_marginal_likelihood(self, X: Any, y: Any) -> float:
@@ -161,6 +203,15 @@ class AdditiveGP:
             np.arange(end - len(group), end)
             for group, end in zip(self.groups, ends, strict=True)
         )
+
+
+def _subset(N: int, seed: int) -> tuple[Any, tuple[str, ...]]:
+    """Return which points a fit uses, and what to say about it."""
+    if N <= MOST_FITTED:
+        return slice(None), ()
+    rng = rng_at(seed, "fit subset")
+    chosen = np.sort(rng.choice(N, size=MOST_FITTED, replace=False))
+    return chosen, (f"fitted to {MOST_FITTED} of {N} points, drawn at random",)
 
 
 def _is_list(value: Any) -> bool:

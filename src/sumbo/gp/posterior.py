@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sumbo.errors import ArgumentError
+from sumbo.errors import ArgumentError, TooLargeError
 from sumbo.gp.arrays import as_candidates, as_data, as_matrix
 from sumbo.kernels import GroupKernel
 from sumbo.linalg import (
@@ -34,6 +34,11 @@ if TYPE_CHECKING:
 # Samplers live a layer above and register themselves, one file each.
 SAMPLERS: Registry[Callable[..., list[Any]]] = Registry("how", "sumbo.sampling")
 PATHS: Registry[Callable[..., Any]] = Registry("path", "sumbo.sampling")
+
+# Bytes that the arrays of one posterior may take.
+LIMIT = 4 * 2**30
+# Covariances between data and new points that are held at a time.
+MOST_CROSS = 2**24
 
 
 class Part(NamedTuple):
@@ -62,7 +67,16 @@ class Posterior:
 
         Raises:
             ArgumentError: If equal points have different values and there is no noise.
+            TooLargeError: If the covariance would not fit the memory limit.
         """
+        need = 3 * 8 * len(X) ** 2  # the covariance, its factor, one spare
+        if need > LIMIT:
+            msg = (
+                f"an exact posterior of N={len(X)} points needs {need / 2**30:.1f} GiB "
+                f"(limit {LIMIT / 2**30:.0f}). Condition with how='iterative', or on "
+                "fewer points."
+            )
+            raise TooLargeError(msg)
         if gp.noise == 0:
             _refuse_contradictions(X, y)
         K = np.zeros((len(X), len(X)), order="F")
@@ -78,6 +92,10 @@ class Posterior:
         """The number of observations."""
         return len(self.X)
 
+    def solve(self, b: Float[ndarray, "N *k"]) -> Float[ndarray, "N *k"]:
+        """Return (Σ_m K_m + τ²I)⁻¹ b."""
+        return cho_solve(self.L, b)
+
     def groups(self) -> Iterator[tuple[GroupKernel, Float[ndarray, "N d"]]]:
         """Yield each part's kernel and the observed points in its coordinates."""
         for kernel, group in zip(self.gp.kernels, self.gp.groups, strict=True):
@@ -87,6 +105,17 @@ class Posterior:
     def predict(self, X_new: Any) -> tuple[Float[ndarray, " n"], Float[ndarray, " n"]]:
         """Return mean and variance of the sum f at new points, noise not included."""
         X_new = as_matrix(X_new, self.gp.dim, "X_new")
+        width = max(1, MOST_CROSS // self.N)
+        blocks = [
+            self._predict(X_new[start : start + width])
+            for start in range(0, max(1, len(X_new)), width)
+        ]
+        mean, var = (np.concatenate(values) for values in zip(*blocks, strict=True))
+        return mean, var
+
+    def _predict(
+        self, X_new: Float[ndarray, "n P"]
+    ) -> tuple[Float[ndarray, " n"], Float[ndarray, " n"]]:
         cross = np.zeros((self.N, len(X_new)), order="F")
         for (kernel, Xm), group in zip(self.groups(), self.gp.groups, strict=True):
             cross += kernel(Xm, X_new[:, group])
@@ -205,25 +234,15 @@ class Posterior:
         Args:
             Z: One array (B_m, d_m) per group.
             n: The number of draws.
-            how: ``"joint"`` (exact, by Matheron's rule), ``"sequential"`` (exact, the
+            how: ``"joint"`` (exact, by Matheron's rule; linear in the points for long
+                lists of a Matérn part of one coordinate), ``"sequential"`` (exact, the
                 corrected recursion of the paper), ``"naive"`` (exact, one Cholesky of
                 everything) or ``"marginal"`` (parts independent: the additive
                 approximation).
             seed: A number, or None for fresh randomness.
             workers: Threads over groups; the draws do not depend on it.
-
-        Raises:
-            ArgumentError: If an argument has a value that cannot be used.
         """
-        sampler = SAMPLERS.get(how)
-        Z = as_candidates(Z, self.gp.groups)
-        for name, value in (("n", n), ("workers", workers)):
-            if not isinstance(value, (int, np.integer)) or value < 1:
-                msg = f"{name}={value!r} is not a positive integer."
-                raise ArgumentError(msg)
-        rng = rng_at(as_seed(seed), f"sample {how}")
-        with one_blas_thread():
-            return sampler(rng, self, Z, int(n), workers=int(workers))
+        return draw(self, Z, n, how, seed, workers)
 
     def sample_path(self, seed: Seed = None, **settings: Any) -> Any:
         """Return one joint draw as a function on the whole cube, with gradients.
@@ -232,6 +251,25 @@ class Posterior:
         """
         rng = rng_at(as_seed(seed), "sample path")
         return PATHS.get("features")(rng, self, **settings)
+
+
+def draw(
+    post: Any, Z: Any, n: int, how: str, seed: Seed, workers: int
+) -> list[Float[ndarray, "..."]]:
+    """Return the draws of the sampler called ``how``, from checked arguments.
+
+    Raises:
+        ArgumentError: If an argument has a value that cannot be used.
+    """
+    sampler = SAMPLERS.get(how)
+    Z = as_candidates(Z, post.gp.groups)
+    for name, value in (("n", n), ("workers", workers)):
+        if not isinstance(value, (int, np.integer)) or value < 1:
+            msg = f"{name}={value!r} is not a positive integer."
+            raise ArgumentError(msg)
+    rng = rng_at(as_seed(seed), f"sample {how}")
+    with one_blas_thread():
+        return sampler(rng, post, Z, int(n), workers=int(workers))
 
 
 def _refuse_contradictions(X: Float[ndarray, "N P"], y: Float[ndarray, " N"]) -> None:

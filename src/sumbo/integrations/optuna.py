@@ -70,7 +70,7 @@ class SumboSampler(optuna.samplers.BaseSampler):
 
     def __init__(
         self,
-        method: str = "ts",
+        method: str = "logei",
         groups: Any = None,
         seed: Seed = None,
         n_startup_trials: int = 20,

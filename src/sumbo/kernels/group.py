@@ -1,14 +1,19 @@
 """A kernel on one group of coordinates, with its length-scales and its variance."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from sumbo.kernels.base import Kernel
 from sumbo.typing import Float, ndarray
 
-# Elements of one panel: three temporaries of this many doubles stay in a 1 MiB cache.
-PANEL = 24_576
+# Elements of one panel: three temporaries of this many doubles stay in 512 KiB of
+# cache. Smaller panels spend more on calls than they save on memory.
+PANEL = 16_384
+# Rows of one panel at most: half of its diagonal block is evaluated in vain.
+ROWS = 40
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -27,22 +32,42 @@ class GroupKernel:
         K *= self.variance
         return K
 
+    def lower(self, A: Float[ndarray, "n d"]) -> Float[ndarray, "n n"]:
+        """Return the Gram matrix of ``A``, Fortran-ordered, in its lower triangle.
+
+        Half the kernel evaluations of the full square. Above the diagonal is what
+        the memory held before.
+        """
+        out = np.empty((len(A), len(A)), order="F")
+        rows = out.T  # C-ordered: a panel of columns of out is a panel of rows here
+        for start, stop, k in self._panels(A):
+            np.multiply(k, self.variance, out=rows[start:stop, start:])
+        return out
+
     def add_lower(self, A: Float[ndarray, "n d"], out: Float[ndarray, "n n"]) -> None:
         """Add the Gram matrix of ``A`` to the lower triangle of Fortran-ordered out.
 
-        Worked in panels of columns: half the kernel evaluations of the full square,
-        and temporaries that never leave the cache. The strict upper triangle of the
-        panels' diagonal blocks is written too and has no meaning.
+        The strict upper triangle of the panels' diagonal blocks is written too and
+        has no meaning.
         """
-        rows = out.T  # C-ordered: a panel of columns of out is a panel of rows here
+        rows = out.T
+        for start, stop, k in self._panels(A):
+            rows[start:stop, start:] += np.multiply(k, self.variance, out=k)
+
+    def _panels(
+        self, A: Float[ndarray, "n d"]
+    ) -> Iterator[tuple[int, int, Float[ndarray, "p q"]]]:
+        """Yield the correlations of rows start to stop with all rows from start on.
+
+        Temporaries of one panel never leave the cache.
+        """
+        A = A / self.lengthscales
         n = len(A)
         start = 0
         while start < n:
-            stop = min(n, start + max(8, PANEL // (n - start)))
-            s = squared_distances(A[start:stop], A[start:], self.lengthscales)
-            k = self.kernel.correlation(s)
-            k *= self.variance
-            rows[start:stop, start:] += k
+            stop = min(n, start + max(8, min(ROWS, PANEL // (n - start))))
+            s = _between(A[start:stop], A[start:])
+            yield start, stop, self.kernel.correlation(s)
             start = stop
 
     def log_gradient(
@@ -83,12 +108,13 @@ def squared_distances(
     Differences are squared, not expanded into a·a − 2a·b + b·b: the expansion loses
     half of the digits where points nearly coincide, and Matérn kernels take a root.
     """
-    A = A / lengthscales
-    B = B / lengthscales
+    return _between(A / lengthscales, B / lengthscales)
+
+
+def _between(
+    A: Float[ndarray, "n d"], B: Float[ndarray, "m d"]
+) -> Float[ndarray, "n m"]:
+    if A.shape[1] > 1:
+        return cdist(A, B, "sqeuclidean")  # squares differences, in one pass
     s = np.subtract.outer(A[:, 0], B[:, 0])
-    np.multiply(s, s, out=s)
-    for j in range(1, A.shape[1]):
-        step = np.subtract.outer(A[:, j], B[:, j])
-        np.multiply(step, step, out=step)
-        s += step
-    return s
+    return np.multiply(s, s, out=s)

@@ -59,19 +59,21 @@ class Matern32(Matern):
 
     def correlation(self, s: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
         """Return (1 + a) exp(−a)."""
-        a = np.sqrt(s * 3.0)
-        k = np.exp(-a)
-        a += 1.0
-        k *= a
+        minus_a = np.sqrt(s)
+        minus_a *= -(3.0**0.5)
+        k = 1.0 - minus_a
+        k *= np.exp(minus_a, out=minus_a)
         return k
 
     def correlation_and_weight(
         self, s: Float[ndarray, "*shape"]
     ) -> tuple[Float[ndarray, "*shape"], Float[ndarray, "*shape"]]:
         """Return k(s) and w(s) = 3 exp(−a)."""
-        a = np.sqrt(s * 3.0)
-        w = np.exp(-a)
-        k = (a + 1.0) * w
+        minus_a = np.sqrt(s)
+        minus_a *= -(3.0**0.5)
+        k = 1.0 - minus_a
+        w = np.exp(minus_a, out=minus_a)
+        k *= w
         w *= 3.0
         return k, w
 
@@ -86,31 +88,26 @@ class Matern52(Matern):
 
     def correlation(self, s: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
         """Return (1 + a + a²/3) exp(−a)."""
-        a = s * 5.0
-        np.sqrt(a, out=a)
-        k = np.negative(a)
-        np.exp(k, out=k)
-        # Horner in place: three passes over arrays that are still in the cache.
-        poly = a * (1.0 / 3.0)
-        poly += 1.0
-        poly *= a
-        poly += 1.0
-        k *= poly
+        # Few passes, all in place: the arrays are panels that are still in the cache.
+        k = s * (5.0 / 3.0)  # a²/3
+        minus_a = np.sqrt(s)
+        minus_a *= -(5.0**0.5)
+        k -= minus_a
+        k += 1.0
+        k *= np.exp(minus_a, out=minus_a)
         return k
 
     def correlation_and_weight(
         self, s: Float[ndarray, "*shape"]
     ) -> tuple[Float[ndarray, "*shape"], Float[ndarray, "*shape"]]:
         """Return k(s) and w(s) = (5/3)(1 + a) exp(−a)."""
-        a = s * 5.0
-        np.sqrt(a, out=a)
-        e = np.negative(a)
-        np.exp(e, out=e)
-        w = a + 1.0
-        k = a * a
-        k *= 1.0 / 3.0
+        k = s * (5.0 / 3.0)
+        minus_a = np.sqrt(s)
+        minus_a *= -(5.0**0.5)
+        w = 1.0 - minus_a
         k += w
+        e = np.exp(minus_a, out=minus_a)
         k *= e
+        e *= 5.0 / 3.0
         w *= e
-        w *= 5.0 / 3.0
         return k, w

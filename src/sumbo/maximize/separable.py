@@ -1,30 +1,16 @@
 """Minimise a sum of functions of groups, one connected component at a time."""
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 import numpy as np
 from scipy.optimize import minimize
 
 from sumbo.maximize.components import Component
+from sumbo.maximize.overlapping import Parts, minimise_overlapping
+from sumbo.structure import is_partition
 from sumbo.typing import Bool, Float, ndarray
 
 # Each round narrows the bracket to a quarter; five make it a thousand times finer.
 ZOOMS = 5
 ZOOM_POINTS = 9
-
-
-class Parts(NamedTuple):
-    """The parts of a sum as functions of points z of the part's own coordinates.
-
-    ``value(m, z)`` returns part m at z; ``gradient(m, z)`` its value and its gradient.
-    """
-
-    value: Callable[[int, Float[ndarray, "b d"]], Float[ndarray, " b"]]
-    gradient: Callable[
-        [int, Float[ndarray, "b d"]],
-        tuple[Float[ndarray, " b"], Float[ndarray, "b d"]],
-    ]
 
 
 def minimise_sum(
@@ -43,7 +29,8 @@ def minimise_sum(
         values: The sum of the component's parts at its candidates.
         dim: The number of coordinates P.
         functions: The parts as functions; given, the best candidate is refined
-            within the cube: by L-BFGS-B, or on one coordinate by zooming.
+            within the cube: by L-BFGS-B, on one coordinate by zooming, and where
+            groups overlap by ``minimise_overlapping``.
         free: Coordinates that may leave the candidate (not integers, not one-hot).
     """
     u = np.empty(dim)
@@ -69,6 +56,11 @@ def _refine(
     moving = np.ones(len(z0), dtype=bool)
     if free is not None:
         moving = free[list(part.coordinates)]
+    # Groups without overlap in one component are kept together for another reason,
+    # such as a one-hot code that they split: their values must not be recombined.
+    equal = all(len(columns) == len(z0) for columns in part.columns)
+    if not equal and not is_partition(part.columns):
+        return minimise_overlapping(part, Z, f, functions, moving)
     if not moving.any():
         return z0
     if len(z0) == 1:

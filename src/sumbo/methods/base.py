@@ -102,7 +102,7 @@ class AdditiveModel:
         threads: Over groups; results do not depend on it.
     """
 
-    groups: Any = "random"
+    groups: Any = "auto"
     kernel: str = "matern52"
     fit: str = "map"
     refit: int = 5
@@ -163,7 +163,12 @@ class AdditiveModel:
         if self.fit == "adam":
             gp = gp.fit(data.U, data.y, how="adam")
         else:
-            if state:
+            if "log_theta" in remembered:
+                theta = gp.hyperparameters().from_log(
+                    remembered["log_theta"], mean=remembered["mean"]
+                )
+                gp = gp.with_hyperparameters(theta)
+            elif state:
                 gp = _warm(gp, state)
             seed = int(rng.integers(2**31))
             gp = gp.fit(data.U, data.y, spans=1.0, starts=self.starts, seed=seed)

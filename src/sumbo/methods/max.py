@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sumbo.data import Data
-from sumbo.decompositions.learned import LearnedStructure, require_positive_integer
+from sumbo.decompositions.labelled import LabelledStructure, require_positive_integer
 from sumbo.gp import Posterior
 from sumbo.maximize import Parts, components, minimise_sum
 from sumbo.maximize.covering import covering_candidates
@@ -19,7 +19,7 @@ from sumbo.typing import Float, State, ndarray
 
 @METHODS.register("max")
 @dataclass(frozen=True, kw_only=True)
-class EntropySearch(LearnedStructure):
+class EntropySearch(LabelledStructure):
     """Return, part by part, the point that tells most about the part's minimum.
 
     Additive max-value entropy search [wang2017mes], for minima: draws of the minimum

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sumbo.data import Data
-from sumbo.decompositions.gibbs import groups_of
-from sumbo.decompositions.learned import LearnedStructure, require_positive_integer
+from sumbo.decompositions.labelled import LabelledStructure, require_positive_integer
 from sumbo.gp import Posterior
 from sumbo.maximize import Parts, components, minimise_sum
 from sumbo.maximize.covering import covering_candidates
 from sumbo.methods.base import METHODS, Info, free_coordinates
 from sumbo.sampling.dpp import sample_kdpp
+from sumbo.structure import groups_of
 from sumbo.typing import Float, Group, State, ndarray
 
 FLOOR = 1e-12
@@ -23,7 +23,7 @@ LARGEST_GRID = 1000
 
 @METHODS.register("struct")
 @dataclass(frozen=True, kw_only=True)
-class StructuralBatch(LearnedStructure):
+class StructuralBatch(LabelledStructure):
     """Return the minimiser of a lower bound, and diverse points of the relevant region.
 
     Batched structural kernel learning [wang2017skl], for minima. The first point

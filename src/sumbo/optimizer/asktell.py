@@ -20,8 +20,8 @@ from sumbo.optimizer.history import History
 from sumbo.registry import nearest
 from sumbo.rng import Seed, as_seed, rng_at
 from sumbo.space import Space
-from sumbo.structure import as_groups
-from sumbo.typing import Float, State, ndarray
+from sumbo.structure import as_groups, groups_of
+from sumbo.typing import Float, Groups, State, ndarray
 
 KIND = "sumbo optimizer"
 TRANSFORMS = ("auto", "standardise", "log", "none")
@@ -58,7 +58,7 @@ class Optimizer:
         self,
         bounds: Any,
         *,
-        method: str = "ts",
+        method: str = "logei",
         groups: Any = None,
         seed: Seed = None,
         n_init: int = 20,
@@ -190,6 +190,18 @@ class Optimizer:
         rng = rng_at(self.seed, "model", self._steps)
         with one_blas_thread():
             return self._method.model(rng, self._state, self.data())[0]
+
+    def structures(self) -> list[Groups]:
+        """Return groups of parameters that were learned lately, the last ones last.
+
+        Those that the random walk of ``groups="auto"`` or ``"learned"`` visited, or
+        those of ``max`` and ``struct``; empty if nothing was learned. Pass them to
+        ``plots.co_membership``.
+        """
+        visited = self._state.get("structure", {}).get("visited", [])
+        if "labels" in self._state:
+            visited = [self._state["labels"]]
+        return [groups_of(labels) for labels in visited]
 
     # ------------------------------------------------------------------ files
     def save(self, path: str | Path) -> None:

@@ -25,7 +25,7 @@ def minimize(
     bounds: Any,
     *,
     budget: int = 120,
-    method: str = "ts",
+    method: str = "logei",
     batch: int = 1,
     groups: Any = None,
     seed: Seed = None,

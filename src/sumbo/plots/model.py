@@ -30,7 +30,7 @@ from sumbo.plots.style import (
     some_axes,
     title,
 )
-from sumbo.structure import as_groups
+from sumbo.structure import co_membership_matrix
 from sumbo.typing import Float, Int, ndarray
 
 POINTS = 121
@@ -212,25 +212,6 @@ def co_membership(
     count = len(groups_list)
     bar.set_label(f"share a group: fraction of {count}", fontsize=SMALL + 1)
     return ax
-
-
-def co_membership_matrix(groups_list: Sequence[Any]) -> Float[ndarray, "P P"]:
-    """Return the fraction of structures in which coordinates i and j share a group.
-
-    Raises:
-        ArgumentError: If there is no structure, or they cover different coordinates.
-    """
-    if len(groups_list) == 0:
-        raise ArgumentError("groups_list is empty. Pass at least one structure.")
-    structures = [as_groups(groups) for groups in groups_list]
-    P = max(p for groups in structures for group in groups for p in group) + 1
-    out = np.zeros((P, P))
-    for groups in structures:
-        member = np.zeros((len(groups), P))
-        for m, group in enumerate(as_groups(groups, P)):
-            member[m, list(group)] = 1.0
-        out += member.T @ member > 0
-    return out / len(structures)
 
 
 def _clustered(together: Float[ndarray, "P P"]) -> Int[ndarray, " P"]:

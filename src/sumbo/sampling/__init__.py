@@ -1,12 +1,14 @@
 """Draws of the parts of an additive GP: one file per sampler."""
 
 from sumbo.sampling.joint import sample_joint
+from sumbo.sampling.kronecker import Grid
 from sumbo.sampling.marginal import sample_marginal
 from sumbo.sampling.naive import sample_naive
 from sumbo.sampling.paths import Path, sample_path
 from sumbo.sampling.sequential import sample_sequential
 
 __all__ = [
+    "Grid",
     "Path",
     "sample_joint",
     "sample_marginal",

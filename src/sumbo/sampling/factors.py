@@ -1,13 +1,13 @@
-"""The prior of one part at its candidates and at the data, factorized in blocks.
+"""The prior of one part at its candidates and at the data, factorized.
 
-With ``A = [Z, X]`` the lower Cholesky factor of ``K(A, A)`` is
+With ``A = [Z, X]`` and ``x`` the observations told since, the lower Cholesky factor of
+``K([A, x], [A, x])`` is
 
-    [ L_Z   0  ]        L_Z = chol K(Z, Z),   R = K(X, Z) L_Z⁻ᵀ,
-    [ R    L_X ]        L_X = chol(K(X, X) − R Rᵀ).
+    [ L   0 ]        L = chol K(A, A),   R = K(x, A) L⁻ᵀ,
+    [ R   S ]        S = chol(K(x, x) − R Rᵀ).
 
-Candidates come first, so that a new observation is a new last row and everything
-else stands. Kept apart, the blocks need fewer flops than one big factorization needs
-passes over memory, and ``K(Z, X) v`` is a product with blocks at hand.
+Candidates come first and new observations last, so that everything stands while data
+come in. ``L`` is made by one factorization of one triangle of kernel values.
 """
 
 from dataclasses import dataclass, replace
@@ -35,9 +35,9 @@ class PartFactor:
     Z: Float[ndarray, "B d"]
     X: Float[ndarray, "N d"]
     K_ZX: Float[ndarray, "B N"]
-    L_Z: Float[ndarray, "B B"]
-    R: Float[ndarray, "N B"]
-    L_X: Float[ndarray, "N N"]
+    L: Float[ndarray, "A A"]
+    R: Float[ndarray, "n A"]
+    S: Float[ndarray, "n n"]
     jitter: float
 
     @classmethod
@@ -49,26 +49,21 @@ class PartFactor:
         Raises:
             NotPositiveDefiniteError: If the last rung of the jitter ladder fails.
         """
-        K_ZX = np.asfortranarray(kernel(Z, X))
+        A, B = np.concatenate([Z, X]), len(Z)
         for rung in LADDER:
             jitter = rung * kernel.variance
-            L_Z = _gram(kernel, Z, jitter)
-            if not factor_in_place(L_Z):
-                continue
-            R = solve_lower(L_Z, K_ZX).T
-            L_X = _gram(kernel, X, jitter)
-            L_X -= R @ R.T
-            # Data that coincide with candidates leave nothing but rounding here.
-            np.fill_diagonal(L_X, np.maximum(L_X.diagonal(), jitter))
-            if factor_in_place(L_X):
+            L = kernel.lower(A)
+            K_ZX = L[B:, :B].T.copy()
+            np.fill_diagonal(L, L.diagonal() + jitter)
+            if factor_in_place(L):
                 return cls(
                     kernel=kernel,
                     Z=Z,
                     X=X,
                     K_ZX=K_ZX,
-                    L_Z=L_Z,
-                    R=R,
-                    L_X=L_X,
+                    L=L,
+                    R=np.empty((0, len(A))),
+                    S=np.empty((0, 0), order="F"),
                     jitter=jitter,
                 )
         msg = (
@@ -80,44 +75,44 @@ class PartFactor:
 
     def appended(self, x: Float[ndarray, "1 d"]) -> "PartFactor":
         """Return the factor with one more observation, in O((B + N)²)."""
+        head = len(self.L) - len(self.Z)  # observations that ``L`` holds
         k_Z = self.kernel(self.Z, x)
-        r = solve_lower(self.L_Z, k_Z)[:, 0]
-        s = solve_lower(self.L_X, self.kernel(self.X, x)[:, 0] - self.R @ r)
+        k_X = self.kernel(self.X, x)
+        r = solve_lower(self.L, np.concatenate([k_Z, k_X[:head]]))[:, 0]
+        s = k_X[head:, 0] - self.R @ r
+        if len(s):  # LAPACK takes no empty systems
+            s = solve_lower(self.S, s)
         left = self.kernel.variance + self.jitter - r @ r - s @ s
-        N = len(self.X)
-        L_X = np.zeros((N + 1, N + 1), order="F")
-        L_X[:N, :N] = self.L_X
-        L_X[N, :N] = s
-        L_X[N, N] = np.sqrt(max(left, self.jitter))
+        n = len(s)
+        S = np.zeros((n + 1, n + 1), order="F")
+        S[:n, :n] = self.S
+        S[n, :n] = s
+        # An observation that is known already leaves nothing but rounding here.
+        S[n, n] = np.sqrt(max(left, self.jitter))
         return replace(
             self,
             X=np.vstack([self.X, x]),
             K_ZX=np.hstack([self.K_ZX, k_Z]),
             R=np.vstack([self.R, r]),
-            L_X=L_X,
+            S=S,
         )
 
     def draw(
         self, xi: Float[ndarray, "A n"]
     ) -> tuple[Float[ndarray, "B n"], Float[ndarray, "N n"]]:
         """Return prior draws at the candidates and at the data, from white noise."""
-        B = len(self.Z)
-        f_Z = times_lower(self.L_Z, xi[:B])
-        f_X = self.R @ xi[:B] + times_lower(self.L_X, xi[B:])
-        return f_Z, f_X
+        B, head = len(self.Z), len(self.L)
+        f = times_lower(self.L, xi[:head])
+        if len(self.S):
+            new = self.R @ xi[:head] + times_lower(self.S, xi[head:])
+            return f[:B], np.concatenate([f[B:], new])
+        return f[:B], f[B:]
 
     def coefficients(self, xi: Float[ndarray, "A n"]) -> Float[ndarray, "A n"]:
         """Return K(A, A)⁻¹ f of the draw made from ``xi``, which is L⁻ᵀ ξ."""
-        B = len(self.Z)
-        c_X = solve_upper(self.L_X, xi[B:])
-        c_Z = solve_upper(self.L_Z, xi[:B] - self.R.T @ c_X)
-        return np.vstack([c_Z, c_X])
-
-
-def _gram(
-    kernel: GroupKernel, A: Float[ndarray, "n d"], jitter: float
-) -> Float[ndarray, "n n"]:
-    K = np.zeros((len(A), len(A)), order="F")
-    kernel.add_lower(A, K)
-    np.fill_diagonal(K, K.diagonal() + jitter)
-    return K
+        head = len(self.L)
+        if not len(self.S):
+            return solve_upper(self.L, xi)
+        c_new = solve_upper(self.S, xi[head:])
+        c = solve_upper(self.L, xi[:head] - self.R.T @ c_new)
+        return np.vstack([c, c_new])

@@ -1,0 +1,147 @@
+"""A baseline of our own: Thompson sampling in one trust region that moves and scales.
+
+Written from the idea published in [eriksson2019]: a Gaussian process on the points of
+the region, whose sides follow the length-scales; candidates that differ from the best
+point in some coordinates; a region that doubles after successes, halves after
+failures, and starts anew elsewhere when it has become too small.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.stats import qmc
+
+from sumbo.data import Data
+from sumbo.gp import AdditiveGP, Posterior
+from sumbo.linalg import cholesky
+from sumbo.methods.base import METHODS, Info
+from sumbo.typing import Float, State, ndarray
+
+# An improvement counts as a success if it is this share of the spread of the values.
+_PROGRESS = 1e-3
+# Coordinates in which a candidate differs from the best point, on average at most.
+_PERTURBED = 20.0
+
+
+@METHODS.register("trust-region")
+@dataclass(frozen=True, kw_only=True)
+class TrustRegion:
+    """Return the minimisers of posterior draws on candidates of the trust region.
+
+    Attributes:
+        length: First side of the region, in a cube of side 1.
+        longest: Largest side.
+        shortest: Side below which the region starts anew.
+        successes: Asks in a row that improve, after which the side is doubled.
+        candidates: At most this many, and about 100 per coordinate.
+        fresh: At most this many uniform points begin a new region, two per coordinate.
+    """
+
+    length: float = 0.8
+    longest: float = 1.6
+    shortest: float = 0.5**7
+    successes: int = 3
+    candidates: int = 2048
+    fresh: int = 20
+
+    cite: ClassVar[str] = "eriksson2019"
+    label: ClassVar[str] = "Trust region"
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    def propose(
+        self, rng: np.random.Generator, state: State, data: Data, q: int
+    ) -> tuple[Float[ndarray, "q P"], State, Info]:
+        """Return q points of the region, or uniform ones where it starts anew."""
+        state = self.moved(state, data, q) if state else self._start(0, len(data.y))
+        U, y = data.U[state["begin"] :], data.y[state["begin"] :]
+        P = data.domain.dim
+        if len(y) < (min(2 * P, self.fresh) if state["begin"] else 1):
+            return rng.random((q, P)), state, Info()
+        post, state = _fitted(rng, state, U, y)
+        Z = self._region(rng, post, state["length"], U[int(np.argmin(y))], data)
+        return _minimisers(rng, post, Z, q), state, Info(refitted=True)
+
+    def moved(self, state: State, data: Data, q: int) -> State:
+        """Return the state after the values told since the last ask were seen."""
+        begin, seen = state["begin"], state["seen"]
+        before, new = data.y[begin:seen], data.y[seen:]
+        state = {**state, "seen": len(data.y)}
+        if not len(before) or not len(new):
+            return state
+        margin = _PROGRESS * float(np.std(data.y[begin:]))
+        if new.min() < before.min() - margin:
+            state |= {"won": state["won"] + 1, "lost": 0}
+        else:
+            state |= {"won": 0, "lost": state["lost"] + 1}
+        if state["won"] >= self.successes:
+            longer = min(2.0 * state["length"], self.longest)
+            state |= {"won": 0, "length": longer}
+        elif state["lost"] >= math.ceil(max(4.0, data.domain.dim) / q):
+            state |= {"lost": 0, "length": state["length"] / 2.0}
+        if state["length"] < self.shortest:
+            return self._start(len(data.y), len(data.y))
+        return state
+
+    def _start(self, begin: int, seen: int) -> dict[str, Any]:
+        counts = {"begin": begin, "seen": seen, "won": 0, "lost": 0}
+        return {**counts, "length": self.length}
+
+    def _region(
+        self,
+        rng: np.random.Generator,
+        post: Posterior,
+        length: float,
+        best: Float[ndarray, " P"],
+        data: Data,
+    ) -> Float[ndarray, "B P"]:
+        """Return candidates of the region around the best point, and of its choices."""
+        P = data.domain.dim
+        scales = np.log(np.asarray(post.gp.lengthscales))
+        half = 0.5 * length * np.exp(scales - scales.mean())  # of the same volume
+        low, high = np.clip(best - half, 0.0, 1.0), np.clip(best + half, 0.0, 1.0)
+        power = math.ceil(math.log2(min(100 * P, self.candidates)))
+        sobol = qmc.Sobol(P, rng=rng).random_base2(power)
+        differs = rng.random(sobol.shape) < min(1.0, _PERTURBED / P)
+        nowhere = np.flatnonzero(~differs.any(axis=1))
+        differs[nowhere, rng.integers(P, size=len(nowhere))] = True
+        Z = np.where(differs, low + (high - low) * sobol, best)
+        for block in data.domain.blocks:
+            if len(block) > 1:  # a choice has no neighbourhood: any other will do
+                changed = np.flatnonzero(rng.random(len(Z)) < 0.5 * min(1.0, length))
+                chosen = rng.integers(len(block), size=len(changed))
+                Z[np.ix_(changed, np.array(block))] = np.eye(len(block))[chosen]
+        return np.unique(data.domain.snap(Z), axis=0)
+
+
+def _fitted(
+    rng: np.random.Generator,
+    state: State,
+    U: Float[ndarray, "N P"],
+    y: Float[ndarray, " N"],
+) -> tuple[Posterior, State]:
+    sd = float(y.std())
+    z = (y - y.mean()) / (sd if sd > 0 else 1.0)
+    gp = AdditiveGP(groups=(tuple(range(U.shape[1])),))
+    if "theta" in state:
+        last = gp.hyperparameters().from_log(state["theta"], mean=0.0)
+        gp = gp.with_hyperparameters(last)
+    gp = gp.fit(U, z, spans=1.0, starts=2, seed=int(rng.integers(2**31)))
+    return gp.condition(U, z), {**state, "theta": gp.hyperparameters().log()}
+
+
+def _minimisers(
+    rng: np.random.Generator, post: Posterior, Z: Float[ndarray, "B P"], q: int
+) -> Float[ndarray, "q P"]:
+    """Return the minimisers of q joint draws, all different while there are enough."""
+    mean, cov = post.parts([Z])[0]
+    L = cholesky(cov, scale=float(post.gp.variances.sum())).L
+    draws = mean[:, None] + L @ rng.standard_normal((len(Z), q))
+    taken: list[int] = []
+    for draw in draws.T:
+        if len(taken) < len(Z):
+            draw[taken] = np.inf
+        taken.append(int(np.argmin(draw)))
+    return Z[taken]

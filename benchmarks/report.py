@@ -1,0 +1,121 @@
+"""What was measured, kept in ``results.json``, and the page that is made from it.
+
+A suite is stored with the day and the machine. Suites that were not run again keep
+their numbers, so that the long ones need not run each time.
+"""
+
+import datetime as dt
+import json
+import os
+import platform
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import scipy
+from threadpoolctl import threadpool_info
+
+from benchmarks.timing import Curve, Row
+
+RESULTS = Path(__file__).with_name("results.json")
+PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
+TITLES = {
+    "sampling": "Joint draws",
+    "factors": "Joint draws against the work that nobody can avoid",
+    "structured": "Parts of one coordinate, in linear time",
+    "large": "Many observations",
+    "likelihood": "Likelihood with gradient",
+    "optimizer": "Whole runs",
+}
+HEAD = """\
+# Speed
+
+Ratios of times, measured in one run each: contestants take turns, one BLAS thread each,
+and medians are compared. It is CPU time unless a row says otherwise. With **≥** a ratio
+is the rival's time over ours (how many times faster), with **≤** ours over the rival's.
+Absolute times depend on the machine and on who else uses it; ratios hardly do.
+
+`make bench` measures again and writes this page; `make bench-rivals` adds whole runs
+against Optuna and BoTorch, which take long.
+"""
+
+
+def machine() -> str:
+    """Return the processor and the versions that a time depends on, in a sentence."""
+    blas = {
+        f"{pool['internal_api']} {pool['version']} ({pool.get('architecture', '?')})"
+        for pool in threadpool_info()
+        if pool["user_api"] == "blas"
+    }
+    return (
+        f"{_processor()}, {os.cpu_count()} cores (load average "
+        f"{os.getloadavg()[0]:.1f}); Python {platform.python_version()}, "
+        f"NumPy {version('numpy')}, SciPy {scipy.__version__}, "
+        f"{' and '.join(sorted(blas))}"
+    )
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if "model name" in line]
+    return names[0] if names else platform.machine()
+
+
+def stored() -> dict[str, Any]:
+    """Return what was measured so far: suite → machine, date, rows and curves."""
+    if not RESULTS.exists():
+        return {}
+    return json.loads(RESULTS.read_text(encoding="utf-8"))
+
+
+def store(
+    suite: str,
+    rows: Sequence[Row],
+    curves: Sequence[Curve] = (),
+    *,
+    merge: bool = False,
+) -> None:
+    """Keep a suite's rows and write the page anew; ``merge`` keeps its other rows."""
+    results = stored()
+    kept = [Row(*row) for row in results.get(suite, {}).get("rows", [])]
+    new = {(row.what, row.rival) for row in rows}
+    kept = [row for row in kept if merge and (row.what, row.rival) not in new]
+    results[suite] = {
+        "date": dt.datetime.now(tz=dt.UTC).date().isoformat(),
+        "machine": machine(),
+        "rows": [*kept, *rows],
+        "curves": curves,
+    }
+    text = json.dumps(results, indent=1, ensure_ascii=False)
+    RESULTS.write_text(text + "\n", encoding="utf-8")
+    PAGE.write_text(page(results), encoding="utf-8")
+
+
+def page(results: dict[str, Any]) -> str:
+    """Return the page in Markdown."""
+    order = [*TITLES, *sorted(set(results) - set(TITLES))]
+    text = [HEAD]
+    for suite in order:
+        if suite not in results:
+            continue
+        entry = results[suite]
+        text += [f"## {TITLES.get(suite, suite)}", ""]
+        text += [f"{entry['date']}, {entry['machine']}.", ""]
+        rows = [Row(*row) for row in entry["rows"]]
+        if rows:
+            header = ("what", "rival", "ratio", "asked", "our time")
+            text += _table(header, [row.cells for row in rows])
+        curves = [Curve(*curve) for curve in entry["curves"]]
+        if curves:
+            header = ("growth of", "varied", "milliseconds", "exponent", "asked")
+            text += _table(header, [curve.cells for curve in curves])
+    return "\n".join(text).rstrip() + "\n"
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [header, ["---"] * len(header), *rows]
+    return [*(f"| {' | '.join(line)} |" for line in lines), ""]

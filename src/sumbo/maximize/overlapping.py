@@ -1,0 +1,242 @@
+"""Minimise a sum of parts whose groups overlap, below the best of some candidates.
+
+Candidates of a component with many coordinates are few for its volume. But each part
+depends on some coordinates only, so values of different candidates are recombined:
+
+1. *Join.* The parts that do not cover the whole component are minimised over levels of
+   their coordinates: exactly if they form a forest (``elimination``), else each part,
+   the one that varies most first, takes its own arg min in what is still open.
+2. *Blocks.* From there and from the best candidate, one coordinate at a time tries
+   its candidates' values, the rest held; only parts that touch it are evaluated.
+3. *Descent.* All points reached descend together by their gradients (``local``).
+
+Coordinates that are not free keep to the candidates' values throughout; those of one
+one-hot code, which the same groups must hold, to those of one candidate.
+
+Measured on draws of 10 coordinates, N = 100, 200 candidates, six draws of each of five
+structures: the mean distance to the lowest value that anything found (200 descents
+among it), where values have a standard deviation near 1, and CPU time on one core.
+
+=====================  ================  ================  ================
+structure              best candidate,   this              consensus ADMM,
+                       one descent                         one descent
+=====================  ================  ================  ================
+singletons + residual  0.197, 14 ms      0.000, 39 ms      0.002, 152 ms
+chain of pairs         0.600, 15 ms      0.000, 48 ms      0.229, 203 ms
+chain + residual       0.422, 22 ms      0.015, 74 ms      0.108, 258 ms
+cycle of triples       0.355, 13 ms      0.216, 56 ms      0.157, 157 ms
+pairs with cycles      0.188, 19 ms      0.007, 87 ms      0.045, 325 ms
+=====================  ================  ================  ================
+
+ADMM (ten rounds) is ahead on cycles of triples only, at three times the cost: it is
+not used. Blocks of whole groups instead of one coordinate cost up to twice as much,
+and were better on some of the structures and worse on others.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from sumbo.maximize.components import Component
+from sumbo.maximize.elimination import (
+    is_forest,
+    minimise_forest,
+    term_tables,
+    touching,
+)
+from sumbo.maximize.local import descend
+from sumbo.typing import Bool, Float, Group, Groups, ndarray
+
+# Rows of the tables of all pairs together, and levels per coordinate: 48 of them for
+# one or two pairs, fewer for more, so that the cost grows slowly with the pairs.
+TABLE_ROWS = 4608
+FEWEST_LEVELS, MOST_LEVELS = 12, 48
+# Values that a block tries, rounds over all blocks, and trials in all: beyond 30
+# coordinates the rounds become fewer.
+TRIED = 24
+ROUNDS, TRIALS = 3, 90
+# Starts among the candidates, next to a join that is exact, or one that is not.
+BEST, BEST_OF_MANY = 2, 4
+STEPS = 40
+TOLERANCE = 1e-5
+
+
+class Parts(NamedTuple):
+    """The parts of a sum as functions of points z of the part's own coordinates.
+
+    ``value(m, z)`` returns part m at z; ``gradient(m, z)`` its value and its gradient.
+    """
+
+    value: Callable[[int, Float[ndarray, "b d"]], Float[ndarray, " b"]]
+    gradient: Callable[
+        [int, Float[ndarray, "b d"]],
+        tuple[Float[ndarray, " b"], Float[ndarray, "b d"]],
+    ]
+
+
+def minimise_overlapping(
+    part: Component,
+    Z: Float[ndarray, "B d"],
+    f: Float[ndarray, " B"],
+    functions: Parts,
+    moving: Bool[ndarray, " d"],
+) -> Float[ndarray, " d"]:
+    """Return a low point of the component's sum; never worse than the best candidate.
+
+    Args:
+        part: The component; its groups overlap.
+        Z: Its candidates.
+        f: The sum of its parts at the candidates.
+        functions: The parts.
+        moving: Columns that may leave the candidates' values.
+    """
+    order = np.argsort(f, kind="stable")
+    joined = join(part, Z, Z[order[0]], functions, moving)
+    narrow = [columns for _, columns in _narrow(part)]
+    forest = _forest(atoms(part.columns), narrow)
+    starts = np.vstack([joined, Z[order[: BEST if forest else BEST_OF_MANY]]])
+    if not forest or len(narrow) < len(part.groups):
+        starts = improve(part, starts, blocks(part, Z, moving), functions)
+    if moving.any():
+
+        def held(X: Float[ndarray, "b d"]) -> tuple[ndarray, ndarray]:
+            # A coordinate without slope never moves.
+            value, gradient = _total_and_gradient(part, X, functions)
+            return value, gradient * moving
+
+        found, reached = descend(held, starts, steps=STEPS, tolerance=TOLERANCE)
+    else:
+        found, reached = starts, _total_and_gradient(part, starts, functions)[0]
+    best = int(np.argmin(reached))
+    return found[best] if reached[best] < f[order[0]] else Z[order[0]]
+
+
+def atoms(columns: Groups) -> Groups:
+    """Return sets of columns that belong to the same groups: they go together."""
+    owners: dict[int, tuple[int, ...]] = {}
+    for i, group in enumerate(columns):
+        for p in group:
+            owners[p] = (*owners.get(p, ()), i)
+    found: dict[tuple[int, ...], list[int]] = {}
+    for p in sorted(owners):
+        found.setdefault(owners[p], []).append(p)
+    return tuple(tuple(atom) for atom in found.values())
+
+
+def join(
+    part: Component,
+    Z: Float[ndarray, "B d"],
+    best: Float[ndarray, " d"],
+    functions: Parts,
+    moving: Bool[ndarray, " d"],
+) -> Float[ndarray, " d"]:
+    """Return where the parts that do not cover all are least, on candidates' values.
+
+    What none of them covers stays as in ``best``.
+    """
+    nodes = atoms(part.columns)
+    terms = _narrow(part)
+    if _forest(nodes, [columns for _, columns in terms]):
+        pairs = sum(len(touching(nodes, columns)) == 2 for _, columns in terms)
+        count = int(np.sqrt(TABLE_ROWS / max(pairs, 1)))
+        count = min(max(count, FEWEST_LEVELS), MOST_LEVELS)
+        levels = [
+            np.vstack([best[list(node)], _levels(Z, node, moving, count)])
+            for node in nodes
+        ]
+        chosen = minimise_forest(*term_tables(functions.value, terms, nodes, levels))
+        out = best.copy()
+        for node, rows, level in zip(nodes, levels, chosen, strict=True):
+            out[list(node)] = rows[level]
+        return out
+    own = [functions.value(m, Z[:, list(columns)]) for m, columns in terms]
+    out, is_open = best.copy(), np.ones(len(best), dtype=bool)
+    for i in np.argsort([-v.std() for v in own], kind="stable"):
+        columns = [p for p in terms[i][1] if is_open[p]]
+        out[columns] = Z[int(np.argmin(own[i]))][columns]
+        is_open[columns] = False
+    return out
+
+
+def blocks(
+    part: Component, Z: Float[ndarray, "B d"], moving: Bool[ndarray, " d"]
+) -> list[tuple[Group, Float[ndarray, "..."]]]:
+    """Return columns that are changed together, each with rows of values to try.
+
+    These are every free column by itself, and those columns of an atom that are not
+    free, which may be the one-hot code of one choice.
+    """
+    found: list[Group] = []
+    for atom in atoms(part.columns):
+        found += [(p,) for p in atom if moving[p]]
+        fixed = tuple(p for p in atom if not moving[p])
+        found += [fixed] if fixed else []
+    return [(block, _levels(Z, block, moving, TRIED)) for block in found]
+
+
+def improve(
+    part: Component,
+    starts: Float[ndarray, "s d"],
+    tried: list[tuple[Group, Float[ndarray, "..."]]],
+    functions: Parts,
+) -> Float[ndarray, "s d"]:
+    """Return the starts after rounds over the blocks; the sum never grows."""
+    now = starts.copy()
+    for _ in range(min(ROUNDS, max(1, TRIALS // len(tried)))):
+        changed = False
+        for block, levels in tried:
+            rows = np.repeat(now[:, None], 1 + len(levels), axis=1)  # the first stays
+            rows[:, 1:, list(block)] = levels
+            flat = rows.reshape(-1, now.shape[1])
+            value = np.zeros(len(flat))
+            for m, columns in zip(part.groups, part.columns, strict=True):
+                if set(columns) & set(block):
+                    value += functions.value(m, np.ascontiguousarray(flat[:, columns]))
+            choice = value.reshape(len(now), -1).argmin(axis=1)
+            changed |= bool(choice.any())
+            now = rows[np.arange(len(now)), choice]
+        if not changed:
+            break
+    return now
+
+
+def _levels(
+    Z: Float[ndarray, "B d"], columns: Group, moving: Bool[ndarray, " d"], count: int
+) -> Float[ndarray, "n k"]:
+    """Return at most ``count`` of the candidates' rows, spread over all of them.
+
+    One free column also has both ends of the cube, which candidates rarely hold.
+    """
+    rows = np.unique(Z[:, list(columns)], axis=0)
+    ends = np.array([[0.0], [1.0]])
+    single = len(columns) == 1 and bool(moving[columns[0]])
+    keep = count - 2 if single else count
+    if len(rows) > keep:
+        rows = rows[np.linspace(0, len(rows) - 1, keep).round().astype(int)]
+    return np.vstack([rows, ends]) if single else rows
+
+
+def _narrow(part: Component) -> list[tuple[int, Group]]:
+    """Return number and columns of the parts that do not cover the component."""
+    rows = zip(part.groups, part.columns, strict=True)
+    return [(m, c) for m, c in rows if len(c) < len(part.coordinates)]
+
+
+def _forest(nodes: Groups, groups: list[Group]) -> bool:
+    touched = [tuple(touching(nodes, columns)) for columns in groups]
+    edges = {t for t in touched if len(t) > 1}
+    return all(len(t) == 2 for t in edges) and is_forest(
+        [(t[0], t[1]) for t in edges], len(nodes)
+    )
+
+
+def _total_and_gradient(
+    part: Component, X: Float[ndarray, "b d"], functions: Parts
+) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"]]:
+    value, gradient = np.zeros(len(X)), np.zeros(X.shape)
+    for m, columns in zip(part.groups, part.columns, strict=True):
+        v, g = functions.gradient(m, np.ascontiguousarray(X[:, columns]))
+        value += v
+        gradient[:, list(columns)] += g
+    return value, gradient

@@ -1,0 +1,134 @@
+"""Minimise a function of the whole cube that is close to a sum of parts.
+
+Parts are cheap to search one by one, the whole is not. So the global search is
+separable: the minimisers of the parts' own bounds, joined to points, and crossed with
+the best observations, are starts of a local descent of the function itself, next to
+points spread over the cube and around the best observations.
+"""
+
+import numpy as np
+
+from sumbo.data import Data
+from sumbo.gp import Posterior
+from sumbo.maximize.candidates import draw_candidates
+from sumbo.maximize.components import Component
+from sumbo.maximize.local import RowFunction, descend
+from sumbo.typing import Bool, Float, ndarray
+
+# Bounds μ − β σ of the parts, from pure exploitation to exploration.
+BETAS = (0.0, 0.5, 1.0, 2.0)
+SPREAD, LOCAL, CROSSED = 128, 192, 64
+# Candidates per part, and observations that points are drawn around.
+PER_PART = 100
+BEST = 5
+# Share of the parameters that a point near an observation has changed.
+CHANGED = 0.3
+
+
+def minimise_whole(
+    f_and_grad: RowFunction,
+    values: Float[ndarray, " n"],
+    points: Float[ndarray, "n P"],
+    free: Bool[ndarray, " P"],
+    *,
+    starts: int,
+    steps: int = 40,
+) -> Float[ndarray, " P"]:
+    """Return the lowest point found below the best of some points.
+
+    Args:
+        f_and_grad: Values and gradients at rows of points.
+        values: The function at ``points``.
+        points: Where descents may start, representable.
+        free: Coordinates that may leave them (not integers, not one-hot).
+        starts: Descents.
+        steps: Quasi-Newton steps of each.
+    """
+    top = points[np.argsort(values, kind="stable")[:starts]]
+    if not free.any():
+        return top[0]
+
+    def held(U: Float[ndarray, "b P"]) -> tuple[ndarray, ndarray]:
+        # A coordinate without slope never moves.
+        value, gradient = f_and_grad(U)
+        return value, gradient * free
+
+    found, reached = descend(held, top, steps=steps, tolerance=1e-5)
+    return found[int(np.argmin(reached))]
+
+
+def whole_candidates(
+    rng: np.random.Generator, post: Posterior, data: Data, free: Bool[ndarray, " P"]
+) -> Float[ndarray, "n P"]:
+    """Return points among which a function close to the sum of parts may be least."""
+    from scipy.stats import qmc  # a second of import time that few calls need
+
+    P = data.domain.dim
+    best = data.U[np.argsort(data.y, kind="stable")[:BEST]]
+    spread = qmc.Sobol(P, rng=rng).random(SPREAD)
+    near = _near(rng, data, best, free)
+    joined = separable_minimisers(rng, post, data)
+    one = joined[rng.integers(len(joined), size=CROSSED)]
+    other = best[rng.integers(len(best), size=CROSSED)]
+    share = rng.random((CROSSED, 1))
+    crossed = np.where(_by_parameter(rng, data, share), one, other)
+    return data.domain.snap(np.vstack([best, spread, near, joined, crossed]))
+
+
+def separable_minimisers(
+    rng: np.random.Generator, post: Posterior, data: Data
+) -> Float[ndarray, "b P"]:
+    """Return, for each of several β, the minimisers of the parts' bounds, joined.
+
+    Parts on all coordinates of several, such as a residual part, have no say here:
+    theirs is the descent.
+    """
+    P = data.domain.dim
+    order = np.argsort(data.y, kind="stable")
+    best = data.U[order[:BEST]]
+    out = np.tile(best[0], (len(BETAS), 1))
+    for m, group in enumerate(post.gp.groups):
+        if len(group) == P and len(post.gp.groups) > 1:
+            continue
+        part = Component(
+            coordinates=group, groups=(m,), columns=(tuple(range(len(group))),)
+        )
+        (Z,) = draw_candidates(rng, data, [part], PER_PART)
+        Z = np.vstack([Z, best[:, group]])
+        mean, var = post.part_moments(m, Z)
+        sd = np.sqrt(var)
+        for i, beta in enumerate(BETAS):
+            out[i, list(group)] = Z[int(np.argmin(mean - beta * sd))]
+    return out
+
+
+def _near(
+    rng: np.random.Generator,
+    data: Data,
+    best: Float[ndarray, "b P"],
+    free: Bool[ndarray, " P"],
+) -> Float[ndarray, "n P"]:
+    """Return points around the best: steps of all sizes in some of the parameters."""
+    P = data.domain.dim
+    centers = best[rng.integers(len(best), size=LOCAL)]
+    scale = 10.0 ** rng.uniform(-3.0, -0.3, size=(LOCAL, 1))
+    moved = centers + scale * rng.standard_normal((LOCAL, P))
+    # Between levels there is nothing to step on: draw another one.
+    moved[:, ~free] = rng.random((LOCAL, int((~free).sum())))
+    share = np.full((LOCAL, 1), CHANGED)
+    changed = _by_parameter(rng, data, share)
+    blocks = data.domain.blocks
+    for row, k in enumerate(rng.integers(len(blocks), size=LOCAL)):
+        changed[row, list(blocks[k])] = True
+    return np.clip(np.where(changed, moved, centers), 0.0, 1.0)
+
+
+def _by_parameter(
+    rng: np.random.Generator, data: Data, share: Float[ndarray, "n 1"]
+) -> Bool[ndarray, "n P"]:
+    """Return which coordinates to take, one-hot ones of a parameter together."""
+    blocks = data.domain.blocks
+    owner = np.empty(data.domain.dim, dtype=int)
+    for k, block in enumerate(blocks):
+        owner[list(block)] = k
+    return (rng.random((len(share), len(blocks))) < share)[:, owner]

@@ -1,0 +1,300 @@
+"""Learned groups: cover, size limits, files, resumed runs, and recovery."""
+
+from itertools import chain as flat
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from searches import MIXED, everything
+from sumbo import Optimizer, Space
+from sumbo.checkpoint import join_state, split_state
+from sumbo.data import prepare
+from sumbo.decompositions import learned as module, resolve
+from sumbo.decompositions.auto import Auto
+from sumbo.decompositions.base import expand
+from sumbo.decompositions.chain import co_membership, walk
+from sumbo.decompositions.learned import Learned
+from sumbo.gp import AdditiveGP
+from sumbo.methods import make
+from sumbo.testing import scenes
+from sumbo.testing.methods import through_file
+
+QUICK = {"first_sweeps": 2, "sweeps": 1}
+rules = pytest.mark.parametrize("rule", [Learned, Auto], ids=["learned", "auto"])
+
+
+def additive_function(rng, X, labels):
+    """Return sines of weighted sums over each group."""
+    rates = rng.uniform(2.5, 5.5, X.shape[1])
+    y = np.zeros(len(X))
+    for a in np.unique(labels):
+        phase, height = rng.uniform(0, 6), rng.uniform(0.7, 1.5)
+        y += height * np.sin(X[:, labels == a] @ rates[labels == a] + phase)
+    return y
+
+
+def data_of(rng, labels, N, bounds=None):
+    """Return values of an additive function at random points of a space."""
+    space = Space.of(bounds or [(-1.3, 0.8 + k) for k in range(len(labels))])
+    U = space.snap(rng.random((N, space.dim)))
+    y = (
+        additive_function(rng, U, np.array(labels))
+        if bounds is None
+        else np.array([scenes.value(space, x) for x in space.decode(U)])
+    )
+    return prepare(
+        U=U,
+        y=y,
+        failed=np.zeros(N, dtype=bool),
+        pending=np.empty((0, space.dim)),
+        domain=space,
+        step=N,
+    )
+
+
+def without_residual(groups):
+    """Return the groups but the part over all parameters on top of them."""
+    K = 1 + max(flat.from_iterable(groups))
+    return tuple(g for g in groups if len(g) < K) if len(groups) > 1 else groups
+
+
+def is_plain(value):
+    """Return whether a state holds JSON values and arrays only."""
+    if isinstance(value, dict):
+        return all(isinstance(k, str) and is_plain(v) for k, v in value.items())
+    if isinstance(value, list):
+        return all(map(is_plain, value))
+    return type(value) in (int, float, str, bool, np.ndarray)
+
+
+# ---------------------------------------------------------------------- groups
+@rules
+@pytest.mark.parametrize("N", [1, 14])
+def test_groups_are_a_partition_but_for_a_residual_part(rule, N, rng):
+    data = data_of(rng, [0, 1, 1, 0, 2], N)
+    groups, state = rule(**QUICK).propose(rng, {}, data)
+    members = sorted(flat.from_iterable(without_residual(groups)))
+    assert members == list(range(5))
+    assert len(groups) - len(without_residual(groups)) <= 1
+    assert sorted(flat.from_iterable(state["partition"])) == list(range(5))
+
+
+@rules
+@pytest.mark.parametrize("max_size", [1, 2])
+def test_groups_respect_the_size_limit(rule, max_size, rng):
+    # Three parameters that belong together, in data that say so.
+    data = data_of(rng, [0, 0, 0, 1], 25)
+    limited = rule(max_size=max_size, **QUICK)
+    groups, state = limited.propose(rng, {}, data)
+    for _ in range(2):
+        groups, state = limited.propose(rng, state, data)
+    assert max(map(len, without_residual(groups))) <= max_size
+    for labels in state["visited"]:
+        assert np.bincount(labels).max() <= max_size
+
+
+def test_learned_groups_have_five_members_at_most_and_auto_has_no_limit():
+    assert resolve("learned") == Learned(max_size=5)
+    assert resolve("auto") == Auto(max_size=None)
+
+
+@rules
+def test_one_parameter_is_one_group(rule, rng):
+    data = data_of(rng, [0], 8)
+    groups, state = rule(**QUICK).propose(rng, {}, data)
+    assert groups == ((0,),)
+    again, _ = rule(**QUICK).propose(rng, state, data)
+    assert again == ((0,),)
+
+
+@rules
+def test_one_choice_alone_is_one_group_of_its_coordinates(rule, rng):
+    data = data_of(rng, [], 8, bounds=[MIXED[2]])
+    groups, state = rule(**QUICK).propose(rng, {}, data)
+    assert groups == ((0,),)
+    assert len(state["log_theta"]) == 3 + 1 + 1
+
+
+@rules
+def test_groups_depend_on_the_generator_alone(rule, rng):
+    data = data_of(rng, [0, 1, 1, 2], 12)
+    (one, first), (two, second) = (
+        rule(**QUICK).propose(np.random.default_rng(6), {}, data) for _ in range(2)
+    )
+    assert one == two
+    assert first["visited"] == second["visited"]
+    np.testing.assert_array_equal(first["log_theta"], second["log_theta"])
+
+
+# ---------------------------------------------------------------------- state
+@rules
+@pytest.mark.parametrize("bounds", [None, MIXED], ids=["reals", "mixed"])
+def test_state_goes_through_a_file(rule, bounds, rng):
+    data = data_of(rng, [0, 1, 1, 2], 12, bounds)
+    _, state = rule(**QUICK).propose(rng, {}, data)
+    assert is_plain(state)
+    header, arrays = split_state(state)
+    (one, first), (two, second) = (
+        rule(**QUICK).propose(np.random.default_rng(3), known, data)
+        for known in (state, join_state(header, arrays))
+    )
+    assert one == two
+    np.testing.assert_array_equal(first["log_theta"], second["log_theta"])
+    assert first["mean"] == second["mean"]
+    assert first["visited"] == second["visited"]
+
+
+@rules
+@pytest.mark.parametrize("bounds", [None, MIXED], ids=["reals", "mixed"])
+def test_parameters_belong_to_the_groups_that_are_returned(rule, bounds, rng):
+    # They fit the layout of a model of these groups, and explain the data better
+    # than that model's own do.
+    data = data_of(rng, [0, 1, 1, 2], 20, bounds)
+    groups, state = rule(**QUICK).propose(rng, {}, data)
+    blank = AdditiveGP(groups=expand(groups, data.domain.blocks))
+    start = blank.hyperparameters()
+    assert len(state["log_theta"]) == len(start.log())
+    theta = start.from_log(state["log_theta"], mean=state["mean"])
+    fitted = blank.with_hyperparameters(theta)
+    gain = fitted.log_marginal_likelihood(data.U, data.y)
+    assert gain > blank.log_marginal_likelihood(data.U, data.y)
+
+
+@rules
+def test_visits_end_where_the_walk_is(rule, rng):
+    data = data_of(rng, [0, 1, 1, 2], 12)
+    _, state = rule(**QUICK).propose(rng, {}, data)
+    last = np.array(state["visited"][-1])
+    groups = sorted(np.flatnonzero(last == a).tolist() for a in np.unique(last))
+    assert sorted(state["partition"]) == groups
+
+
+def test_the_walk_goes_on_from_where_it_was(rng, monkeypatch):
+    data = data_of(rng, [0, 1, 1, 2], 12)
+    starts = []
+    original = module.walk
+
+    def spy(rng, target, start, sweeps):
+        starts.append((start.groups, sweeps))
+        return original(rng, target, start, sweeps)
+
+    monkeypatch.setattr(module, "walk", spy)
+    rule = Learned(first_sweeps=3, sweeps=2)
+    _, first = rule.propose(rng, {}, data)
+    kept = [list(labels) for labels in first["visited"]]
+    _, second = rule.propose(rng, first, data)
+    assert starts[0] == (((0,), (1,), (2,), (3,)), 3)
+    assert starts[1] == (tuple(map(tuple, first["partition"])), 2)
+    assert second["visited"][:3] == first["visited"] == kept
+    assert len(second["visited"]) == 5
+
+
+def test_only_the_last_partitions_are_remembered(rng, monkeypatch):
+    monkeypatch.setattr(module, "REMEMBERED", 4)
+    data = data_of(rng, [0, 1, 1], 8)
+    rule = Learned(first_sweeps=3, sweeps=2)
+    _, first = rule.propose(rng, {}, data)
+    _, second = rule.propose(rng, first, data)
+    assert len(second["visited"]) == 4
+    assert second["visited"][:2] == first["visited"][1:]
+
+
+# ---------------------------------------------------------------------- in a search
+def begin(bounds, groups):
+    # Refits at 4, 7 and 10 observations: structures are learned, kept, learned again.
+    return Optimizer(
+        bounds,
+        method="logei",
+        groups=groups,
+        seed=7,
+        n_init=4,
+        refit=3,
+        starts=1,
+        descents=1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("groups", "bounds"),
+    [("auto", scenes.BOX), ("auto", scenes.MIXED), ("learned", scenes.MIXED)],
+    ids=["auto, reals", "auto, mixed", "learned, mixed"],
+)
+def test_a_run_saved_at_every_turn_goes_on_bit_for_bit(groups, bounds, monkeypatch):
+    monkeypatch.setattr(
+        module, "walk", lambda rng, target, start, _: walk(rng, target, start, 2)
+    )
+    whole, broken = begin(bounds, groups), begin(bounds, groups)
+    refits = 0
+    for n in (4, 1, 2, 3, 1):
+        X = whole.ask(n)
+        np.testing.assert_array_equal(X, broken.ask(n))
+        broken = through_file(broken)
+        refits += whole.info.refitted
+        y = [scenes.value(whole.space, x) for x in X]
+        whole.tell(X, y)
+        broken.tell(X, y)
+        broken = through_file(broken)
+    assert refits == 3
+    assert everything(broken) == everything(whole)
+
+
+@pytest.mark.parametrize("groups", ["learned", "auto"])
+def test_a_method_starts_its_fit_at_the_parameters_of_the_walk(
+    groups, rng, monkeypatch
+):
+    starts = []
+    original = AdditiveGP.fit
+
+    def spy(self, X, y, **settings):
+        starts.append((self, settings))
+        return original(self, X, y, **settings)
+
+    data = data_of(rng, [0, 1, 1, 2], 14)
+    monkeypatch.setattr(AdditiveGP, "fit", spy)
+    method = make("logei", groups=groups, starts=1, descents=1)
+    _, state, _ = method.propose(rng, {}, data, 1)
+    last, settings = starts[-1]
+    assert "seed" in settings  # the fit of the method, after those of the walk
+    remembered = state["structure"]
+    np.testing.assert_allclose(
+        last.hyperparameters().log(), remembered["log_theta"], atol=1e-12
+    )
+    assert last.mean == remembered["mean"]
+
+
+# ---------------------------------------------------------------------- recovery
+def auc(labels, state, sweeps):
+    """Return how well the later visits tell pairs of one group from all others."""
+    K = len(labels)
+    visits = [
+        tuple(tuple(k for k in range(K) if row[k] == a) for a in set(row))
+        for row in state["visited"][sweeps // 2 :]
+    ]
+    shares = co_membership(visits, K)
+    i, j = np.triu_indices(K, 1)
+    together = np.equal.outer(np.array(labels), np.array(labels))
+    return roc_auc_score(together[i, j], shares[i, j])
+
+
+@rules
+def test_pairs_of_an_easy_function_are_found(rule, rng):
+    labels = [0, 1, 2, 1, 2]
+    data = data_of(rng, labels, 45)
+    groups, state = rule(first_sweeps=6).propose(rng, {}, data)
+    assert auc(labels, state, 6) >= 0.95
+    assert {(1, 3), (2, 4)} <= set(groups)
+
+
+@pytest.mark.statistical
+def test_groups_of_ten_parameters_are_found_from_sixty_points(rng):
+    # Groups of 1, 2 and 3 parameters. Over 30 other data sets the mean is 0.96 and
+    # the least 0.63: resampling those, a mean of 8 below 0.75 has a probability
+    # of less than 1e-4. Groups at random have 0.5.
+    scores = []
+    for _ in range(8):
+        labels = rng.permutation([0, 1, 1, 2, 2, 2, 3, 4, 4, 5])
+        data = data_of(rng, labels, 60)
+        _, state = Learned(first_sweeps=18).propose(rng, {}, data)
+        scores.append(auc(labels, state, 18))
+    assert np.mean(scores) >= 0.75
