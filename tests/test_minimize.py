@@ -18,9 +18,12 @@ from sumbo.errors import ArgumentError, CheckpointError, EvaluationError
 PATIENCE = 60.0
 
 
+CHEAP_TS = {"method": "ts", "groups": "random", **QUICK["ts"]}
+
+
 def quick(fun=bowl, bounds=BOX, **settings):
     """Return the result of a cheap run: 8 evaluations, the last 4 by a model."""
-    cheap = QUICK["ts"] if settings.get("method", "ts") == "ts" else {}
+    cheap = CHEAP_TS if settings.get("method", "ts") == "ts" else {}
     return minimize(
         fun, bounds, **{"budget": 8, "n_init": 4, "seed": 3, **cheap, **settings}
     )
@@ -42,15 +45,22 @@ def test_the_result_is_one_of_scipy():
 
 
 def test_a_run_is_the_loop_that_a_user_would_write():
-    opt = Optimizer(BOX, seed=3, n_init=4, **QUICK["ts"])
+    opt = Optimizer(BOX, seed=3, n_init=4, **CHEAP_TS)
     for _ in range(8):
         x = opt.ask()
         opt.tell(x, bowl(x))
     np.testing.assert_array_equal(quick().x_iters, opt.X)
 
 
+def test_without_further_words_groups_are_learned_and_improvement_is_sought():
+    r = minimize(bowl, BOX, budget=10, n_init=8, seed=3)
+    assert r.optimizer.method_name == "logei"
+    assert r.optimizer.settings["groups"] == "auto"
+    assert len(r.optimizer.structures()) > 0
+
+
 def test_a_run_in_batches_is_the_loop_that_a_user_would_write():
-    opt = Optimizer(BOX, seed=3, n_init=4, **QUICK["ts"])
+    opt = Optimizer(BOX, seed=3, n_init=4, **CHEAP_TS)
     for n in (3, 3, 2):  # the budget of 8 cuts the last one
         X = opt.ask(n)
         opt.tell(X, [bowl(x) for x in X])
@@ -620,11 +630,11 @@ def test_an_interrupt_between_a_tell_and_its_save_loses_nothing(tmp_path, monkey
 OTHER_RUNS = {
     "another space": ({"bounds": [(-2.3, 3.1), (1.7, 5.2), (0.31, 0.95)]}, "hi of"),
     "fewer parameters": ({"bounds": BOX[:2]}, "number of parameters is 2 here"),
-    "another method": ({"method": "ats"}, "method is 'ats' here and 'logei' there"),
+    "another method": ({"method": "ats"}, "method is 'ats' here and 'ts' there"),
     "another seed": ({"seed": 4}, "seed is 4 here and 3 there"),
     "another design": ({"n_init": 5}, "n_init is 5 here and 4 there"),
     "another setting": ({"candidates": 13}, "candidates is 13 here and 12 there"),
-    "other groups": ({"groups": "one"}, "groups is 'one' here and 'auto' there"),
+    "other groups": ({"groups": "one"}, "groups is 'one' here and 'random' there"),
     "another transform": ({"transform": "log"}, "transform is 'log' here"),
     "other earlier data": ({"x0": [EARLIER[0]], "y0": [9.5]}, "x0 or y0"),
 }

@@ -20,9 +20,10 @@ every_model = pytest.mark.parametrize("method", MODELS)
 
 def optimizer(bounds=BOX, *, told=0, **settings):
     """Return a cheap optimizer that has been told some of its own points."""
-    settings = {"seed": 5, "n_init": 4, **QUICK["ts"], **settings}
-    if settings.get("method") == "uniform":
-        settings = {k: v for k, v in settings.items() if k not in CHEAP}
+    cheap = {"method": "ts", "groups": "random", **QUICK["ts"]}
+    settings = {"seed": 5, "n_init": 4, **cheap, **settings}
+    if settings["method"] == "uniform":
+        settings = {k: v for k, v in settings.items() if k not in {*CHEAP, "groups"}}
     opt = Optimizer(bounds, **settings)
     for _ in range(told):
         x = opt.ask()
