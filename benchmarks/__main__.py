@@ -14,13 +14,11 @@ from benchmarks import report
 from benchmarks.timing import Row, show_curves, show_rows
 
 # Measured by default; a suite that is not there is left out.
-SUITES = ("sampling", "factors", "structured", "large", "likelihood")
+SUITES = ("sampling", "factors", "structured", "large", "likelihood", "comparators")
 # Minutes to hours, each by its name.
 LONG = (
     "optimizer",
     "problems",
-    "comparators_qff_dumbo",
-    "comparators_max_struct",
     "study",
 )
 

@@ -26,6 +26,7 @@ TITLES = {
     "structured": "Parts of one coordinate, in linear time",
     "large": "Many observations",
     "likelihood": "Likelihood with gradient",
+    "comparators": "Methods beside `ts`",
     "optimizer": "Whole runs",
 }
 HEAD = """\

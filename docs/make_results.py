@@ -1,0 +1,135 @@
+"""Write the tables of docs/results.md anew from the records of two studies.
+
+    python docs/make_results.py RUNS_OF_THE_PAPER RUNS_OF_THE_QUALITY_BENCHMARK
+
+The text between the tables is written by hand. Figures come from the reports that
+``sumbo study report`` and ``python -m benchmarks.quality report`` have drawn before.
+"""
+
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from sumbo.study import tables
+from sumbo.study.results import Results, contrasts, load
+
+DOCS = Path(__file__).parent
+PAGE = DOCS / "results.md"
+FIGURES = DOCS / "figures" / "results"
+# Pairs whose order the paper makes claims about.
+PAIRS = (("alcb2", "ts"), ("alcb2", "ats"), ("ts", "ats"))
+# Cells of the whole paper: 15 problems, 6 methods, 2 batch sizes, 100 replicates.
+REPLICATES, PROBLEMS = 100, 15
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table in Markdown."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def medians(results: Results, batch: int) -> str:
+    """Return the median best value per problem and method, replicates in brackets."""
+    methods = results.methods(batch)
+    rows = []
+    for problem in results.problems:
+        row = [problem]
+        for method in methods:
+            runs = results.runs.get((problem, method, batch))
+            row.append("–")
+            if runs is not None:
+                row[-1] = f"{np.median(runs.final):.4g} ({len(runs.final)})"
+        rows.append(row)
+    return markdown(["problem", *methods], rows)
+
+
+def pairs(results: Results) -> str:
+    """Return how often one method ends below another from the same start."""
+    rows = []
+    for batch in results.batches:
+        for first, second in PAIRS:
+            found = contrasts(results, first, second, batch)
+            wins = sum(c.paired.wins for c in found)
+            losses = sum(c.paired.losses for c in found)
+            ahead = sum(c.paired.median < 0 for c in found)
+            rows.append(
+                [
+                    str(batch),
+                    f"{first} against {second}",
+                    f"{wins} : {losses}",
+                    f"{ahead} of {len(found)}",
+                ]
+            )
+    return markdown(["batch", "pair", "runs won : lost", "problems ahead"], rows)
+
+
+def cpu(results: Results) -> str:
+    """Return CPU seconds per run on ackley10, and of all asks of the whole paper."""
+    rows = []
+    for batch in results.batches:
+        for method in results.methods(batch):
+            runs = results.runs.get(("ackley10", method, batch))
+            if runs is None:
+                continue
+            of_all = [
+                float(np.mean(r.ask_cpu_s.sum(axis=1)))
+                for (_, m, b), r in results.runs.items()
+                if (m, b) == (method, batch)
+            ]
+            hours = np.mean(of_all) * REPLICATES * PROBLEMS / 3600
+            seconds = runs.ask_cpu_s.sum(axis=1).mean()
+            rows.append([method, str(batch), f"{seconds:.1f} s", f"{hours:.1f} h"])
+    total = sum(float(row[-1].split()[0]) for row in rows)
+    rows.append(["all", "", "", f"{total:.0f} h"])
+    rows.append(["on 2 cores", "", "", f"{total / 2:.0f} h"])
+    rows.append(["on 64 cores", "", "", f"{total / 64:.1f} h"])
+    return markdown(["method", "batch", "one run on ackley10", "whole paper"], rows)
+
+
+def quality(folder: Path) -> str:
+    """Return the tables of the quality benchmark's report."""
+    text = (folder / "report" / "quality.md").read_text("utf-8")
+    lines = [l for l in text.splitlines() if not l.startswith(("<!--", "!["))]
+    return "\n".join(lines).strip()
+
+
+def fill(page: str, name: str, content: str) -> str:
+    """Return the page with the content between the markers of that name.
+
+    Raises:
+        SystemExit: If the page has no such markers.
+    """
+    pattern = rf"(<!-- {name} -->\n).*?(<!-- end -->)"
+    new = re.sub(
+        pattern, lambda m: f"{m[1]}{content}\n{m[2]}", page, count=1, flags=re.DOTALL
+    )
+    if new == page and content not in page:
+        raise SystemExit(f"{PAGE} has no marker {name!r}.")
+    return new
+
+
+def main() -> None:
+    """Fill in all tables and copy all figures."""
+    paper, benchmark = (Path(folder) for folder in sys.argv[1:3])
+    results = load(paper)
+    page = PAGE.read_text("utf-8")
+    page = fill(page, "progress", tables.progress(results) + ".")
+    for batch in results.batches:
+        page = fill(page, f"medians {batch}", medians(results, batch))
+    page = fill(page, "pairs", pairs(results))
+    page = fill(page, "cpu", cpu(results))
+    page = fill(page, "quality", quality(benchmark))
+    PAGE.write_text(page, "utf-8")
+    FIGURES.mkdir(parents=True, exist_ok=True)
+    for figure in (paper / "report" / "figures").glob("*.png"):
+        shutil.copy(figure, FIGURES / figure.name)
+    for figure in (benchmark / "report").glob("*.png"):
+        shutil.copy(figure, FIGURES / f"quality-{figure.name}")
+
+
+if __name__ == "__main__":
+    main()
