@@ -17,7 +17,6 @@ from sumbo.decompositions.chain import (
     Target,
     Visit,
     carried,
-    co_membership,
     per_coordinate,
     walk,
     with_residual,
@@ -340,16 +339,6 @@ def test_a_residual_part_is_added_to_all_but_one_group():
     assert with_residual(((0, 3), (1,), (2,))) == ((0, 3), (1,), (2,), (0, 1, 2, 3))
     assert with_residual(((0, 1, 2),)) == ((0, 1, 2),)
     assert with_residual(((0,),)) == ((0,),)
-
-
-def test_co_membership_counts_the_partitions_that_join_two_parameters(rng):
-    drawn = [ALL_OF_FOUR[i] for i in rng.integers(15, size=40)]
-    shares = co_membership(drawn, 4)
-    for i in range(4):
-        for j in range(4):
-            joined = [any({i, j} <= set(g) for g in p) for p in drawn]
-            assert shares[i, j] == pytest.approx(np.mean(joined))
-    assert not co_membership([], 4).any()
 
 
 # ---------------------------------------------------------------------- the walk

@@ -13,10 +13,11 @@ from sumbo.data import prepare
 from sumbo.decompositions import learned as module, resolve
 from sumbo.decompositions.auto import Auto
 from sumbo.decompositions.base import expand
-from sumbo.decompositions.chain import co_membership, walk
+from sumbo.decompositions.chain import walk
 from sumbo.decompositions.learned import Learned
 from sumbo.gp import AdditiveGP
 from sumbo.methods import make
+from sumbo.structure import co_membership_matrix
 from sumbo.testing import scenes
 from sumbo.testing.methods import through_file
 
@@ -271,7 +272,7 @@ def auc(labels, state, sweeps):
         tuple(tuple(k for k in range(K) if row[k] == a) for a in set(row))
         for row in state["visited"][sweeps // 2 :]
     ]
-    shares = co_membership(visits, K)
+    shares = co_membership_matrix(visits)
     i, j = np.triu_indices(K, 1)
     together = np.equal.outer(np.array(labels), np.array(labels))
     return roc_auc_score(together[i, j], shares[i, j])
@@ -288,13 +289,13 @@ def test_pairs_of_an_easy_function_are_found(rule, rng):
 
 @pytest.mark.statistical
 def test_groups_of_ten_parameters_are_found_from_sixty_points(rng):
-    # Groups of 1, 2 and 3 parameters. Over 30 other data sets the mean is 0.96 and
-    # the least 0.63: resampling those, a mean of 8 below 0.75 has a probability
-    # of less than 1e-4. Groups at random have 0.5.
+    # Groups of 1, 2 and 3 parameters. Over 30 other data sets the mean is 0.98, and 26
+    # are above 0.95, the least at 0.73: resampling those, a mean of 8 below 0.85 has a
+    # probability below 1e-4. Groups at random have 0.5.
     scores = []
     for _ in range(8):
         labels = rng.permutation([0, 1, 1, 2, 2, 2, 3, 4, 4, 5])
         data = data_of(rng, labels, 60)
         _, state = Learned(first_sweeps=18).propose(rng, {}, data)
         scores.append(auc(labels, state, 18))
-    assert np.mean(scores) >= 0.75
+    assert np.mean(scores) >= 0.85

@@ -15,13 +15,12 @@ parameters fixed, the stationary law would be
     p(y | partition, θ) p(partition),   log p(partition) = −Σ_g penalty (|g| − 1).
 
 Parameters fitted to a wrong group defend it. So in two sweeps of three, those of all
-coordinates are drawn towards their geometric mean before the groups are drawn. On 12
-functions of 10 parameters in groups of 1 to 3, from 60 points, 20 sweeps found groups
-of the posterior density of the true ones in 12 cases, against 9 without it.
+coordinates are drawn towards their geometric mean before the groups are drawn. On 30
+functions of 10 parameters in groups of 1 to 3, from 60 points, the co-membership over
+the second half of 18 sweeps tells pairs that belong together with a mean AUC of 0.98.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -267,15 +266,6 @@ def carried(gp: AdditiveGP, groups: Groups) -> AdditiveGP:
     return replace(
         gp, groups=groups, lengthscales=lengthscales, variances=variances, info=None
     )
-
-
-def co_membership(partitions: Sequence[Groups], K: int) -> Float[ndarray, "K K"]:
-    """Return the share of the partitions in which two parameters are in one group."""
-    out = np.zeros((K, K))
-    for groups in partitions:
-        for group in groups:
-            out[np.ix_(group, group)] += 1.0
-    return out / max(1, len(partitions))
 
 
 def _together(x: Float[ndarray, " P"], own: float) -> Float[ndarray, " P"]:
