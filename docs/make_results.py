@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from sumbo.study import tables
-from sumbo.study.results import Results, contrasts, load
+from sumbo.study.results import Results, contrasts, load, shared_replicates
 
 DOCS = Path(__file__).parent
 PAGE = DOCS / "results.md"
@@ -97,6 +97,27 @@ def quality(folder: Path) -> str:
     return "\n".join(lines).strip()
 
 
+def botorch(folder: Path) -> str:
+    """Return sumbo's default beside BoTorch's, on the runs that both have made."""
+    results = load(folder)
+    rows = []
+    for problem in results.problems:
+        ours = results.runs.get((problem, "logei", 1))
+        theirs = results.runs.get((problem, "botorch-logei", 1))
+        if ours is None or theirs is None:
+            continue
+        a, b = shared_replicates(ours, theirs)
+        base = ours.best_known if ours.exact and ours.best_known is not None else 0.0
+        row = [f"{np.median(x[:, -1] - base):.3g}" for x in (a, b)]
+        seconds = [r.ask_cpu_s.sum(axis=1).mean() for r in (ours, theirs)]
+        row += [f"{t:.0f}" for t in seconds]
+        rows.append([problem, *row, str(len(a))])
+    if not rows:
+        return ""
+    header = ["problem", "logei", "BoTorch", "CPU s / run", "BoTorch's", "replicates"]
+    return "Against BoTorch's LogEI, batch 1:\n\n" + markdown(header, rows)
+
+
 def fill(page: str, name: str, content: str) -> str:
     """Return the page with the content between the markers of that name.
 
@@ -123,6 +144,7 @@ def main() -> None:
     page = fill(page, "pairs", pairs(results))
     page = fill(page, "cpu", cpu(results))
     page = fill(page, "quality", quality(benchmark))
+    page = fill(page, "botorch", botorch(benchmark))
     PAGE.write_text(page, "utf-8")
     FIGURES.mkdir(parents=True, exist_ok=True)
     for figure in (paper / "report" / "figures").glob("*.png"):
