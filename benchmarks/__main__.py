@@ -14,13 +14,17 @@ from benchmarks import report
 from benchmarks.timing import Row, show_curves, show_rows
 
 # Measured by default; a suite that is not there is left out.
-SUITES = ("sampling", "factors", "structured", "large", "likelihood", "comparators")
-# Minutes to hours, each by its name.
-LONG = (
-    "optimizer",
-    "problems",
+SUITES = (
+    "sampling",
+    "factors",
+    "structured",
+    "large",
+    "likelihood",
+    "comparators",
     "study",
 )
+# Minutes to hours, each by its name.
+LONG = ("optimizer", "problems")
 
 
 def run(name: str) -> None:

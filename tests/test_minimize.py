@@ -303,6 +303,15 @@ def test_a_builtin_may_be_the_callback():
     assert [r.nfev for r in seen] == list(range(1, 9))
 
 
+@pytest.fixture
+def interruptible():
+    """Let SIGINT interrupt: a shell that starts us in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_returns_what_was_told():
     calls = []
 
@@ -320,6 +329,7 @@ def test_an_interrupt_returns_what_was_told():
     assert r.fun == r.func_vals.min()
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_while_workers_are_busy_returns_what_was_told():
     # The fourth evaluation never ends by itself; the main thread waits for it.
     stuck, leave = threading.Event(), threading.Event()

@@ -21,7 +21,11 @@ class Decomposition(Protocol):
     def propose(
         self, rng: np.random.Generator, state: State, data: Data
     ) -> tuple[Groups, State]:
-        """Return groups of parameters, and what to remember for the next time."""
+        """Return groups of parameters, and what to remember for the next time.
+
+        A fit of the groups starts from the log-parameters ``log_theta`` and the
+        ``mean`` in what is remembered, if they are there.
+        """
         ...
 
 
