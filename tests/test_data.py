@@ -352,3 +352,13 @@ def test_the_transform_in_use_is_reported():
     assert data.transform == choose_transform(y)
     assert isinstance(data.transform, Transform)
     assert "decades" in data.transform.describe()
+
+
+def test_some_rows_of_many_are_evenly_spaced_and_belong_together(rng):
+    data = prepared(rng.uniform(-2.3, 7.1, 40), rng.random(40) < 0.2)
+    few = data.at_most(7)
+    rows = [0, 6, 13, 20, 26, 32, 39]
+    np.testing.assert_array_equal(few.y, data.y[rows])
+    np.testing.assert_array_equal(few.U, data.U[rows])
+    np.testing.assert_array_equal(few.failed, data.failed[rows])
+    assert data.at_most(40) is data

@@ -513,7 +513,7 @@ def test_wrong_bounds_are_explained(bounds, message):
 
 # ---------------------------------------------------------------------- settings, model
 def test_the_preset_of_the_paper_is_what_the_paper_did():
-    settings = Optimizer(BOX, preset="paper").settings
+    settings = Optimizer(BOX, method="ts", preset="paper").settings
     wanted = {
         "groups": "random",
         "fit": "adam",
@@ -596,6 +596,32 @@ def test_memory_stays_flat_over_three_hundred_asks(method):
     # Four remembered runs of three factors of 300² + 2 · 300 · 20 doubles are 10 MB;
     # one set of factors kept by each ask would be 200 MB.
     assert late - early < 25e6
+
+
+@pytest.mark.parametrize("groups", ["auto", "learned", "tree"])
+def test_learned_structures_are_groups_of_all_parameters(groups):
+    opt = Optimizer(MIXED, groups=groups, method="ts", seed=4, n_init=9, starts=1)
+    assert opt.structures() == []
+    for i, x in enumerate(opt.ask(9)):
+        opt.tell(x, float(i % 4) + 0.1 * i)
+    opt.ask()
+    seen = opt.structures()
+    assert len(seen) > 1
+    for structure in seen:
+        assert {k for group in structure for k in group} == {0, 1, 2, 3}
+
+
+def test_structures_of_a_method_that_learns_its_own_are_its_last_groups():
+    opt = Optimizer(BOX, seed=4, n_init=6, method="max", **QUICK["max"])
+    for x in opt.ask(6):
+        opt.tell(x, bowl(x))
+    opt.ask()
+    assert opt.structures() == [opt.info.groups]
+
+
+def test_a_setting_that_a_method_does_not_use_is_refused():
+    with pytest.raises(ArgumentError, match=r"refine=True is no setting of .*'logei'"):
+        Optimizer(BOX, refine=True)
 
 
 def test_the_papers_preset_standardises_whatever_the_values():

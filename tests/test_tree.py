@@ -214,14 +214,8 @@ def test_the_score_is_the_density_of_the_model_of_that_forest(forest):
     length, share = per_coordinate(start.gp)
     groups = expand(groups_of(forest, 3), blocks)
     degree = np.bincount([p for g in groups for p in g], minlength=5)
-    # Each parameter of an edge counts the same, however many coordinates it has.
-    scale = np.empty(5)
-    for block in blocks:
-        scale[list(block)] = np.sqrt(len(block))
-    lengthscales = [
-        length[list(g)] * scale[list(g)] * np.sqrt(len(members))
-        for g, members in zip(groups, groups_of(forest, 3), strict=True)
-    ]
+    # As in ``fit``: what is drawn is the structure of the model that is then used.
+    lengthscales = [length[list(g)] * np.sqrt(len(g)) for g in groups]
     variances = [(share / degree)[list(g)].sum() for g in groups]
     gp = AdditiveGP(
         groups=groups,

@@ -68,7 +68,7 @@ def seeded(number=5):
 @cases
 def test_candidates_are_representable_points_of_the_cube(case, rng):
     data, post = scene(rng, *case)
-    points = whole_candidates(rng, post, data, free_coordinates(data))
+    points = whole_candidates(rng, post, data, free_coordinates(data), 100)
     assert points.shape[1] == data.domain.dim
     assert points.min() >= 0
     assert points.max() <= 1
@@ -79,7 +79,7 @@ def test_candidates_are_representable_points_of_the_cube(case, rng):
 @pytest.mark.parametrize("N", [1, 3, 11])
 def test_candidates_hold_the_best_observations(case, N, rng):
     data, post = scene(rng, *case, N=N)
-    points = whole_candidates(rng, post, data, free_coordinates(data))
+    points = whole_candidates(rng, post, data, free_coordinates(data), 100)
     for row in data.U[np.argsort(data.y)[:BEST]]:
         assert holds(points, row)
 
@@ -94,7 +94,7 @@ def test_candidates_hold_the_minimisers_of_the_parts(case, rng, monkeypatch):
 
     monkeypatch.setattr(module, "separable_minimisers", spy)
     data, post = scene(rng, *case)
-    points = whole_candidates(rng, post, data, free_coordinates(data))
+    points = whole_candidates(rng, post, data, free_coordinates(data), 100)
     assert len(joined) == 1
     assert all(holds(points, row) for row in joined[0])
 
@@ -103,7 +103,7 @@ def test_candidates_cross_the_minimisers_with_the_best_observations(rng, monkeyp
     data, post = scene(rng, *CASES["reals"])
     low = frozen(rng.random((len(BETAS), 4)))
     monkeypatch.setattr(module, "separable_minimisers", lambda *_: low)
-    points = whole_candidates(rng, post, data, free_coordinates(data))
+    points = whole_candidates(rng, post, data, free_coordinates(data), 100)
     best = data.U[np.argsort(data.y)[:BEST]]
     from_low = (points[:, None] == low).any(axis=1)
     from_best = (points[:, None] == best).any(axis=1)
@@ -115,7 +115,7 @@ def test_candidates_cross_the_minimisers_with_the_best_observations(rng, monkeyp
 @pytest.mark.parametrize("k", range(4))
 def test_one_parameter_alone_is_changed_at_a_best_observation(k, rng):
     data, post = scene(rng, *CASES["integers and choices"])
-    points = whole_candidates(rng, post, data, free_coordinates(data))
+    points = whole_candidates(rng, post, data, free_coordinates(data), 100)
     best = data.U[np.argsort(data.y)[:BEST]]
     other = np.ones(data.domain.dim, dtype=bool)
     other[list(data.domain.blocks[k])] = False
@@ -125,7 +125,7 @@ def test_one_parameter_alone_is_changed_at_a_best_observation(k, rng):
 
 def test_candidates_reach_all_over_the_cube(rng):
     data, post = scene(rng, *CASES["reals"])
-    points = whole_candidates(rng, post, data, free_coordinates(data))
+    points = whole_candidates(rng, post, data, free_coordinates(data), 100)
     corners = {tuple(row) for row in (points > 0.5).tolist()}
     assert len(corners) == 16
 
@@ -135,7 +135,7 @@ def test_candidates_depend_on_the_generator_alone(case, rng):
     data, post = scene(rng, *case)
     free = free_coordinates(data)
     once, again, other = (
-        whole_candidates(seeded(number), post, data, free) for number in (4, 4, 5)
+        whole_candidates(seeded(number), post, data, free, 100) for number in (4, 4, 5)
     )
     np.testing.assert_array_equal(once, again)
     assert not np.array_equal(once, other)
@@ -161,7 +161,7 @@ def test_minimisers_of_the_parts_are_those_of_brute_force(name, rng, monkeypatch
     bounds, groups = CASES[name]
     data, post = scene(rng, bounds, groups)
     known = known_candidates(monkeypatch, rng, data)
-    joined = separable_minimisers(rng, post, data)
+    joined = separable_minimisers(rng, post, data, 100)
     assert joined.shape == (len(BETAS), data.domain.dim)
     best = data.U[np.argsort(data.y)[:BEST]]
     for m, group in enumerate(groups):
@@ -179,7 +179,7 @@ def test_minimisers_of_the_parts_are_those_of_brute_force(name, rng, monkeypatch
 
 def test_bounds_run_from_exploitation_to_exploration(rng):
     data, post = scene(rng, *CASES["reals"])
-    joined = separable_minimisers(seeded(), post, data)
+    joined = separable_minimisers(seeded(), post, data, 100)
     mean, _ = post.predict(joined)
     spread = sum(
         np.sqrt(post.part_moments(m, joined[:, group])[1])
@@ -195,15 +195,15 @@ def test_a_residual_part_has_no_say(name, rng, monkeypatch):
     bounds, groups = CASES[name]
     data, post = scene(rng, bounds, groups)
     known = known_candidates(monkeypatch, rng, data)
-    separable_minimisers(rng, post, data)
+    separable_minimisers(rng, post, data, 100)
     assert set(known) == set(groups[:-1])
 
 
 def test_a_single_group_on_all_coordinates_has_its_say(rng, monkeypatch):
     data, post = scene(rng, BOX, ((2, 0, 3, 1),))
     known = known_candidates(monkeypatch, rng, data)
-    joined = separable_minimisers(rng, post, data)
-    everything = np.empty((module.PER_PART, 4))
+    joined = separable_minimisers(rng, post, data, 100)
+    everything = np.empty((100, 4))
     everything[:, [2, 0, 3, 1]] = known[2, 0, 3, 1]
     everything = np.vstack([everything, data.U[np.argsort(data.y)[:BEST]]])
     mean, _ = post.predict(everything)
@@ -282,7 +282,7 @@ def test_improvement_is_maximised_at_a_representable_point(case, rng):
     data, post = scene(rng, *case)
     free = free_coordinates(data)
     target = Improvement(post=post, best=float(post.predict(data.U)[0].min()))
-    points = whole_candidates(rng, post, data, free)
+    points = whole_candidates(rng, post, data, free, 100)
     values = target.value(points)
     u = minimise_whole(target.gradient, values, points, free, starts=3)
     np.testing.assert_array_equal(data.domain.snap(u[None])[0], u)

@@ -154,6 +154,13 @@ class Data:
             return None
         return int(np.argmin(np.where(self.failed, np.inf, self.y)))
 
+    def at_most(self, count: int) -> "Data":
+        """Return the data, or that many of its rows, evenly spaced, if it has more."""
+        if len(self.y) <= count:
+            return self
+        rows = np.linspace(0, len(self.y) - 1, count).round().astype(int)
+        return replace(self, U=self.U[rows], y=self.y[rows], failed=self.failed[rows])
+
     def with_pending(self, U: Float[ndarray, "n P"]) -> "Data":
         """Return the data with ``U`` added to the pending points."""
         return replace(self, pending=np.concatenate([self.pending, U]))

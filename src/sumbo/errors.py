@@ -49,3 +49,14 @@ class ProblemError(SumboError, RuntimeError):
 
 class StudyError(SumboError, RuntimeError):
     """A study's files or settings are not usable; nothing was overwritten."""
+
+
+def require_positive_integer(name: str, value: Any) -> None:
+    """Check a setting that counts something.
+
+    Raises:
+        ArgumentError: If it is not an integer, 1 or more.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        msg = f"{name}={value!r} is not a positive integer."
+        raise ArgumentError(msg)

@@ -8,7 +8,7 @@ import numpy as np
 from sumbo.data import Data
 from sumbo.registry import Registry
 from sumbo.structure import as_groups
-from sumbo.typing import Groups, State
+from sumbo.typing import Float, Groups, State, ndarray
 
 
 @runtime_checkable
@@ -54,6 +54,12 @@ def resolve(groups: Any) -> Decomposition:
     if isinstance(groups, str):
         return DECOMPOSITIONS.get(groups)()
     return Explicit(as_groups(groups))
+
+
+def distances(U: Float[ndarray, "N P"], blocks: Groups) -> Float[ndarray, "K T"]:
+    """Return squared distances along each parameter between all pairs, packed."""
+    i, j = np.triu_indices(len(U))
+    return np.stack([((U[i][:, b] - U[j][:, b]) ** 2).sum(axis=1) for b in blocks])
 
 
 def expand(groups: Groups, blocks: Groups) -> Groups:

@@ -28,7 +28,7 @@ import numpy as np
 
 from sumbo.data import Data
 from sumbo.decompositions import metropolis
-from sumbo.decompositions.base import expand
+from sumbo.decompositions.base import distances, expand
 from sumbo.gp import AdditiveGP
 from sumbo.kernels import Kernel, as_kernel
 from sumbo.linalg import cholesky, one_blas_thread, solve_lower, unpack_lower
@@ -40,6 +40,9 @@ PENALTY = 1.0
 STEPS = 6
 # How much of their own the parameters of the coordinates keep, sweep after sweep.
 OWN = (0.0, 0.5, 1.0)
+# Observations that structure learning looks at: every likelihood takes O(N³), and
+# structure shows in fewer than a search needs.
+OBSERVATIONS = 250
 # Likelihoods computed in one sweep at most: many parameters take turns.
 MOST = 160
 
@@ -80,20 +83,15 @@ class Target:
 
         Parameters keep the share ``own`` of what is their own in logarithms.
         """
+        blocks = self.data.domain.blocks
         i, j = np.triu_indices(len(self.data.y))
-        length, share = (_together(x, own) for x in per_coordinate(visit.gp))
-        s, v = [], []
-        for block in self.data.domain.blocks:
-            b = list(block)
-            gaps = (self.data.U[i][:, b] - self.data.U[j][:, b]) / length[b]
-            s.append(np.einsum("td,td->t", gaps, gaps))
-            v.append(share[b].sum())
+        length, share = (together(x, own) for x in per_coordinate(visit.gp))
         return Conditional(
             y=self.data.y - visit.gp.mean,
             kernel=as_kernel(visit.gp.kernel),
-            s=np.stack(s),
-            v=np.array(v),
-            sizes=np.array([len(block) for block in self.data.domain.blocks]),
+            s=distances(self.data.U / length, blocks),
+            v=np.array([share[list(block)].sum() for block in blocks]),
+            sizes=np.array([len(block) for block in blocks]),
             base=visit.gp.noise * (i == j),
             max_size=self.max_size,
         )
@@ -268,6 +266,7 @@ def carried(gp: AdditiveGP, groups: Groups) -> AdditiveGP:
     )
 
 
-def _together(x: Float[ndarray, " P"], own: float) -> Float[ndarray, " P"]:
+def together(x: Float[ndarray, " P"], own: float) -> Float[ndarray, " P"]:
+    """Return positive values drawn to their geometric mean, by all but ``own``."""
     log = np.log(x)
     return np.exp(own * log + (1.0 - own) * log.mean())

@@ -2,15 +2,15 @@
 
 import time
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
 
 from sumbo.data import Data
-from sumbo.decompositions.base import expand
+from sumbo.decompositions.base import distances, expand
 from sumbo.decompositions.gibbs import LabelModel, random_labels
-from sumbo.errors import ArgumentError
+from sumbo.errors import ArgumentError, require_positive_integer
 from sumbo.gp import AdditiveGP, Posterior
 from sumbo.gp.evidence import Evidence, Hyperparameters
 from sumbo.kernels import as_kernel
@@ -131,7 +131,7 @@ class LabelledStructure:
         scales = np.exp(-2.0 * now.lengthscales)
         model = LabelModel(
             y=y,
-            k=np.exp(-0.5 * scales[:, None] * _distances(U, blocks)),
+            k=np.exp(-0.5 * scales[:, None] * distances(U, blocks)),
             variances=np.exp(now.variances),
             noise=float(np.exp(now.noise)),
             concentration=self.concentration,
@@ -192,17 +192,6 @@ def as_model(learned: Learned, blocks: Groups) -> AdditiveGP:
     )
 
 
-def require_positive_integer(name: str, value: Any) -> None:
-    """Check a setting that counts something.
-
-    Raises:
-        ArgumentError: If it is not an integer, 1 or more.
-    """
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        msg = f"{name}={value!r} is not a positive integer."
-        raise ArgumentError(msg)
-
-
 def _first(rng: np.random.Generator, K: int, max_size: int) -> Learned:
     labels = random_labels(rng, K, max_size)
     M = len(np.unique(labels))
@@ -222,12 +211,6 @@ def _from_state(state: State) -> Learned:
         variances=np.asarray(state["variances"]),
         noise=float(state["noise"]),
     )
-
-
-def _distances(U: Float[ndarray, "N P"], blocks: Groups) -> Float[ndarray, "K T"]:
-    """Return the squared distances along each parameter, packed."""
-    i, j = np.triu_indices(len(U))
-    return np.stack([((U[i][:, b] - U[j][:, b]) ** 2).sum(axis=1) for b in blocks])
 
 
 def _theta(now: Learned, groups: Groups) -> Float[ndarray, " p"]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from sumbo.data import Data
 from sumbo.decompositions.base import DECOMPOSITIONS
-from sumbo.decompositions.chain import Target, Visit, walk
+from sumbo.decompositions.chain import OBSERVATIONS, Target, Visit, walk
 from sumbo.typing import Groups, State
 
 # Partitions that are remembered, for the co-membership of parameters.
@@ -36,22 +36,22 @@ class Learned:
     ) -> tuple[Groups, State]:
         """Return groups, and what is needed to go on.
 
-        The state holds where the walk is ("partition"), the labels of the partitions
+        The state holds where the walk is ("partition"), the partitions that it
         visited last ("visited"), and parameters fitted to the groups that are returned
         ("log_theta", "mean").
         """
         K = len(data.domain.blocks)
-        target = Target(data=data, max_size=self.max_size or K)
+        target = Target(data=data.at_most(OBSERVATIONS), max_size=self.max_size or K)
         start = target.singletons()
         if state:
             partition = tuple(tuple(int(k) for k in g) for g in state["partition"])
             start = target.fit(partition, start.gp)
         sweeps = self.sweeps if state else self.first_sweeps
         visits = walk(rng, target, start, sweeps)
-        seen = [*state.get("visited", ()), *(_labels(v.groups, K) for v in visits)]
+        seen = [*state.get("visited", ()), *(_listed(v.groups) for v in visits)]
         chosen = self.choose(rng, target, visits[-1])
         return chosen.groups, {
-            "partition": [list(group) for group in visits[-1].groups],
+            "partition": _listed(visits[-1].groups),
             "visited": seen[-REMEMBERED:],
             "log_theta": chosen.gp.hyperparameters().log(),
             "mean": chosen.gp.mean,
@@ -63,9 +63,5 @@ class Learned:
         return now
 
 
-def _labels(groups: Groups, K: int) -> list[int]:
-    out = [0] * K
-    for m, group in enumerate(groups):
-        for k in group:
-            out[k] = m
-    return out
+def _listed(groups: Groups) -> list[list[int]]:
+    return [list(group) for group in groups]

@@ -36,7 +36,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from sumbo.data import Data
-from sumbo.decompositions.base import DECOMPOSITIONS, expand
+from sumbo.decompositions.base import DECOMPOSITIONS, distances, expand
+from sumbo.decompositions.chain import OBSERVATIONS, together
 from sumbo.gp import AdditiveGP
 from sumbo.kernels import Kernel, as_kernel
 from sumbo.linalg import (
@@ -49,7 +50,7 @@ from sumbo.linalg import (
     unpack_lower,
 )
 from sumbo.structure import is_partition
-from sumbo.typing import Float, Group, Groups, State, ndarray
+from sumbo.typing import Float, Group, Groups, Int, State, ndarray
 
 Edge = tuple[int, int]
 Forest = tuple[Edge, ...]  # sorted, each edge with the lower end first
@@ -95,11 +96,12 @@ class Tree:
     ) -> tuple[Groups, State]:
         """Return singletons and pairs, and what is needed to go on.
 
-        The state holds the edges where the walk is ("edges") and those of the forests
+        The state holds the edges where the walk is ("edges") and the groups that it
         visited last ("visited"), and parameters fitted to the groups ("log_theta",
         "mean").
         """
         K = len(data.domain.blocks)
+        data = data.at_most(OBSERVATIONS)
         with one_blas_thread():
             alone = fit(data, (), _blank(data), steps=FIRST_STEPS)
             weights = edge_weights(affinity(data, alone.gp))
@@ -115,7 +117,7 @@ class Tree:
                 steps = min(MOST, PER_PARAMETER * K)
                 forest = walk(rng, now.forest, law.score, weights, steps)
                 now = fit(data, forest, now.gp)
-                visits.append([list(edge) for edge in forest])
+                visits.append([list(group) for group in groups_of(forest, K)])
         return groups_of(now.forest, K), {
             "edges": [list(edge) for edge in now.forest],
             "visited": [*state.get("visited", ()), *visits][-REMEMBERED:],
@@ -208,13 +210,15 @@ class Conditional:
     """log p(y, forest | parameters), up to a constant.
 
     ``s`` are scaled squared distances along each parameter between all pairs of
-    observations, packed; ``v`` the variances; ``noise`` is packed, too.
+    observations, packed; ``v`` the variances; ``sizes`` the coordinates of each
+    parameter; ``noise`` is packed, too.
     """
 
     y: Float[ndarray, " N"]
     kernel: Kernel
     s: Float[ndarray, "K T"]
     v: Float[ndarray, " K"]
+    sizes: Int[ndarray, " K"]
     noise: Float[ndarray, " T"]
     _known: dict[Group, Float[ndarray, " T"]] = field(default_factory=dict)
 
@@ -235,7 +239,8 @@ class Conditional:
 
     def _correlation(self, group: Group) -> Float[ndarray, " T"]:
         if group not in self._known:
-            s = self.s[list(group)].sum(axis=0) / len(group)
+            g = list(group)
+            s = self.s[g].sum(axis=0) / self.sizes[g].sum()
             self._known[group] = self.kernel.correlation(s)
         return self._known[group]
 
@@ -251,20 +256,15 @@ def conditional(data: Data, visit: Visit, own: float = 1.0) -> Conditional:
     Parameters keep the share ``own`` of what is their own in logarithms: those
     fitted to a wrong edge defend it.
     """
+    blocks = data.domain.blocks
     i, j = np.triu_indices(len(data.y))
-    logs = [np.log(x) for x in per_coordinate(visit.gp)]
-    length, share = (np.exp(own * x + (1.0 - own) * x.mean()) for x in logs)
-    s, v = [], []
-    for block in data.domain.blocks:
-        b = list(block)
-        gaps = (data.U[i][:, b] - data.U[j][:, b]) / length[b]
-        s.append(np.einsum("td,td->t", gaps, gaps) / len(b))
-        v.append(share[b].sum())
+    length, share = (together(x, own) for x in per_coordinate(visit.gp))
     return Conditional(
         y=data.y - visit.gp.mean,
         kernel=as_kernel(visit.gp.kernel),
-        s=np.stack(s),
-        v=np.array(v),
+        s=distances(data.U / length, blocks),
+        v=np.array([share[list(block)].sum() for block in blocks]),
+        sizes=np.array([len(block) for block in blocks]),
         noise=visit.gp.noise * (i == j),
     )
 

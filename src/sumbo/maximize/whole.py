@@ -18,8 +18,7 @@ from sumbo.typing import Bool, Float, ndarray
 # Bounds μ − β σ of the parts, from pure exploitation to exploration.
 BETAS = (0.0, 0.5, 1.0, 2.0)
 SPREAD, LOCAL, CROSSED = 128, 192, 64
-# Candidates per part, and observations that points are drawn around.
-PER_PART = 100
+# Observations that points are drawn around.
 BEST = 5
 # Share of the parameters that a point near an observation has changed.
 CHANGED = 0.3
@@ -58,7 +57,11 @@ def minimise_whole(
 
 
 def whole_candidates(
-    rng: np.random.Generator, post: Posterior, data: Data, free: Bool[ndarray, " P"]
+    rng: np.random.Generator,
+    post: Posterior,
+    data: Data,
+    free: Bool[ndarray, " P"],
+    per_part: int,
 ) -> Float[ndarray, "n P"]:
     """Return points among which a function close to the sum of parts may be least."""
     from scipy.stats import qmc  # a second of import time that few calls need
@@ -67,7 +70,7 @@ def whole_candidates(
     best = data.U[np.argsort(data.y, kind="stable")[:BEST]]
     spread = qmc.Sobol(P, rng=rng).random(SPREAD)
     near = _near(rng, data, best, free)
-    joined = separable_minimisers(rng, post, data)
+    joined = separable_minimisers(rng, post, data, per_part)
     one = joined[rng.integers(len(joined), size=CROSSED)]
     other = best[rng.integers(len(best), size=CROSSED)]
     share = rng.random((CROSSED, 1))
@@ -76,7 +79,7 @@ def whole_candidates(
 
 
 def separable_minimisers(
-    rng: np.random.Generator, post: Posterior, data: Data
+    rng: np.random.Generator, post: Posterior, data: Data, per_part: int
 ) -> Float[ndarray, "b P"]:
     """Return, for each of several β, the minimisers of the parts' bounds, joined.
 
@@ -93,7 +96,7 @@ def separable_minimisers(
         part = Component(
             coordinates=group, groups=(m,), columns=(tuple(range(len(group))),)
         )
-        (Z,) = draw_candidates(rng, data, [part], PER_PART)
+        (Z,) = draw_candidates(rng, data, [part], per_part)
         Z = np.vstack([Z, best[:, group]])
         mean, var = post.part_moments(m, Z)
         sd = np.sqrt(var)

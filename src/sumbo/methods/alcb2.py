@@ -10,13 +10,13 @@ from sumbo.data import Data
 from sumbo.errors import ArgumentError
 from sumbo.gp import Posterior
 from sumbo.maximize import Parts, components, draw_candidates, minimise_sum
-from sumbo.methods.base import METHODS, AdditiveModel, Info, free_coordinates
+from sumbo.methods.base import METHODS, CandidateSearch, Info, free_coordinates
 from sumbo.typing import Float, State, ndarray
 
 
 @METHODS.register("alcb2")
 @dataclass(frozen=True, kw_only=True)
-class AdditiveLCB(AdditiveModel):
+class AdditiveLCB(CandidateSearch):
     """Return the minimiser of Σ_m μ_m − β σ_m; [kandasamy2015] with constant β.
 
     Batches and pending points are hallucinated: the model believes its own mean

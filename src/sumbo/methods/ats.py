@@ -6,14 +6,14 @@ from typing import ClassVar
 import numpy as np
 
 from sumbo.data import Data
-from sumbo.methods.base import METHODS, AdditiveModel, Info, minimise_draws
+from sumbo.methods.base import METHODS, CandidateSearch, Info, minimise_draws
 from sumbo.sampling.expansion import expand_marginal
 from sumbo.typing import Float, State, ndarray
 
 
 @METHODS.register("ats")
 @dataclass(frozen=True, kw_only=True)
-class AdditiveThompson(AdditiveModel):
+class AdditiveThompson(CandidateSearch):
     """Return, per batch point, the minimiser of one marginal draw; [wycoff2025] Alg. 1.
 
     Parts are drawn independently: the correlation between them is ignored.

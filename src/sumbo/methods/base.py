@@ -1,4 +1,4 @@
-"""What a method is, and the model that ts, ats and alcb2 share."""
+"""What a method is, and the model that logei, ts, ats and alcb2 share."""
 
 import dataclasses
 import time
@@ -11,7 +11,7 @@ import numpy as np
 from sumbo.data import Data
 from sumbo.decompositions import resolve
 from sumbo.decompositions.base import expand
-from sumbo.errors import ArgumentError
+from sumbo.errors import ArgumentError, require_positive_integer
 from sumbo.gp import AdditiveGP, Posterior
 from sumbo.kernels import KERNELS
 from sumbo.maximize import (
@@ -93,13 +93,6 @@ class AdditiveModel:
         fit: ``"map"`` or ``"adam"``, the paper's.
         refit: Observations after which structure and parameters are fitted again.
         starts: Starting points of a MAP fit.
-        candidates: Candidate points per component.
-        spread: ``"uniform"`` as the paper, or ``"spread"``: Sobol points, and some
-            around the best observations.
-        refine: Whether the best candidate of each part is refined by its gradient.
-        fresh_candidates: Whether every ask draws new candidates, as the paper; else
-            they stand until the next refit, which is many times cheaper.
-        threads: Over groups; results do not depend on it.
     """
 
     groups: Any = "auto"
@@ -107,34 +100,17 @@ class AdditiveModel:
     fit: str = "map"
     refit: int = 5
     starts: int = 3
-    candidates: int = 200
-    spread: str = "spread"
-    refine: bool = True
-    fresh_candidates: bool = False
-    threads: int = 1
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "paper": {
-            "groups": "random",
-            "fit": "adam",
-            "refit": 10,
-            "candidates": 500,
-            "spread": "uniform",
-            "refine": False,
-            "fresh_candidates": True,
-        }
+        "paper": {"groups": "random", "fit": "adam", "refit": 10}
     }
 
     def __post_init__(self) -> None:
         KERNELS.get(self.kernel)  # a name, since a checkpoint holds the settings
         resolve(self.groups)
         _one_of("fit", self.fit, ("map", "adam"))
-        _one_of("spread", self.spread, ("uniform", "spread"))
-        for name in ("refit", "starts", "candidates", "threads"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                msg = f"{name}={value!r} is not a positive integer."
-                raise ArgumentError(msg)
+        for name in ("refit", "starts"):
+            require_positive_integer(name, getattr(self, name))
 
     def model(
         self, rng: np.random.Generator, state: State, data: Data
@@ -183,13 +159,50 @@ class AdditiveModel:
         return new, Info(refitted=True, events=events)
 
 
+@dataclass(frozen=True, kw_only=True)
+class CandidateSearch(AdditiveModel):
+    """An additive model whose parts are searched among candidates.
+
+    Attributes:
+        candidates: Candidate points per component.
+        spread: ``"uniform"`` as the paper, or ``"spread"``: Sobol points, and some
+            around the best observations.
+        refine: Whether the best candidate of each part is refined by its gradient.
+        fresh_candidates: Whether every ask draws new candidates, as the paper; else
+            they stand until the next refit, which is many times cheaper.
+        threads: Over groups; results do not depend on it.
+    """
+
+    candidates: int = 200
+    spread: str = "spread"
+    refine: bool = True
+    fresh_candidates: bool = False
+    threads: int = 1
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {
+            **AdditiveModel.presets["paper"],
+            "candidates": 500,
+            "spread": "uniform",
+            "refine": False,
+            "fresh_candidates": True,
+        }
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _one_of("spread", self.spread, ("uniform", "spread"))
+        for name in ("candidates", "threads"):
+            require_positive_integer(name, getattr(self, name))
+
+
 Draw = Callable[
     [np.random.Generator, Posterior, list[PartFactor], int], list[Expansion]
 ]
 
 
 def minimise_draws(
-    settings: AdditiveModel,
+    settings: CandidateSearch,
     draw: Draw,
     rng: np.random.Generator,
     post: Posterior,

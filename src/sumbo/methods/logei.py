@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from sumbo.data import Data
-from sumbo.errors import ArgumentError
+from sumbo.errors import require_positive_integer
 from sumbo.gp import Posterior
 from sumbo.maximize.improvement import Improvement
 from sumbo.maximize.whole import minimise_whole, whole_candidates
@@ -25,19 +25,19 @@ class LogExpectedImprovement(AdditiveModel):
 
     Attributes:
         descents: Starts of the local search.
+        candidates: Candidate points per part, whose best make up such starts.
     """
 
     cite: ClassVar[str] = "ament2023"
     label: ClassVar[str] = "log EI"
 
     descents: int = 8
+    candidates: int = 100
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        n = self.descents
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-            msg = f"descents={n!r} is not a positive integer."
-            raise ArgumentError(msg)
+        for name in ("descents", "candidates"):
+            require_positive_integer(name, getattr(self, name))
 
     def propose(
         self, rng: np.random.Generator, state: State, data: Data, q: int
@@ -61,7 +61,7 @@ class LogExpectedImprovement(AdditiveModel):
         # count: what they promise is as good as had, and to be improved on elsewhere.
         best = float(post.predict(post.X)[0].min())
         target = Improvement(post=post, best=best)
-        points = whole_candidates(rng, post, data, free)
+        points = whole_candidates(rng, post, data, free, self.candidates)
         return minimise_whole(
             target.gradient, target.value(points), points, free, starts=self.descents
         )

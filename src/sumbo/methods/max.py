@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sumbo.data import Data
-from sumbo.decompositions.labelled import LabelledStructure, require_positive_integer
+from sumbo.decompositions.labelled import LabelledStructure
+from sumbo.errors import require_positive_integer
 from sumbo.gp import Posterior
 from sumbo.maximize import Parts, components, minimise_sum
 from sumbo.maximize.covering import covering_candidates

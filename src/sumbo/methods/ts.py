@@ -6,14 +6,14 @@ from typing import ClassVar
 import numpy as np
 
 from sumbo.data import Data
-from sumbo.methods.base import METHODS, AdditiveModel, Info, minimise_draws
+from sumbo.methods.base import METHODS, CandidateSearch, Info, minimise_draws
 from sumbo.sampling.expansion import expand_joint
 from sumbo.typing import Float, State, ndarray
 
 
 @METHODS.register("ts")
 @dataclass(frozen=True, kw_only=True)
-class Thompson(AdditiveModel):
+class Thompson(CandidateSearch):
     """Return, per batch point, the minimiser of one joint draw; [wycoff2025] Alg. 2.
 
     The draw respects the correlation between parts. Points of a batch, and points

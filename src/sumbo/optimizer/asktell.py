@@ -194,14 +194,14 @@ class Optimizer:
     def structures(self) -> list[Groups]:
         """Return groups of parameters that were learned lately, the last ones last.
 
-        Those that the random walk of ``groups="auto"`` or ``"learned"`` visited, or
-        those of ``max`` and ``struct``; empty if nothing was learned. Pass them to
-        ``plots.co_membership``.
+        Those that the random walk of ``groups="auto"``, ``"learned"`` or ``"tree"``
+        visited (a residual part is not among them), or those of ``max`` and
+        ``struct``; empty if nothing was learned. Pass them to ``plots.co_membership``.
         """
-        visited = self._state.get("structure", {}).get("visited", [])
         if "labels" in self._state:
-            visited = [self._state["labels"]]
-        return [groups_of(labels) for labels in visited]
+            return [groups_of(self._state["labels"])]
+        visited = self._state.get("structure", {}).get("visited", [])
+        return [as_groups(groups, len(self.space.names)) for groups in visited]
 
     # ------------------------------------------------------------------ files
     def save(self, path: str | Path) -> None:
