@@ -23,7 +23,6 @@ from sumbo.study.storage import filename
 
 DESIGN = Path(__file__).parent / "quality.toml"
 FOLDER = Path("runs/quality")
-RUNNER = "benchmarks.quality_cell:run_cell"
 
 
 def selected(given: argparse.Namespace) -> Design:
@@ -81,7 +80,6 @@ def measure(given: argparse.Namespace) -> Summary:
         jobs=given.jobs,
         timeout=given.timeout,
         retry_failed=given.retry_failed,
-        runner=RUNNER,
     )
 
 

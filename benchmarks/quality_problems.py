@@ -47,13 +47,18 @@ class Moved(Problem):
 class Mixed(Problem):
     """Real, integer and categorical parameters; a sum of terms that are 0 at best.
 
-    The bounds of a choice are those of its number; ``space`` says what is what.
+    The bounds of a choice are those of its number; ``mixture`` says what is what.
     """
 
-    space: Space
+    mixture: Space
     target: Float[ndarray, " P"]  # the minimiser; choices by their number
     moves: Float[ndarray, "C 3"]  # how the first choice moves the real optimum
     costs: Float[ndarray, "C D"]  # of each pair of choices, 0 for the best pair
+
+    @property
+    def space(self) -> Space:
+        """The parameters, of three kinds."""
+        return self.mixture
 
     def evaluate(self, X: Float[ndarray, "n P"]) -> Float[ndarray, " n"]:
         """Return the values; integers and choices are rounded."""
@@ -205,7 +210,7 @@ def mixed7(*, seed: Seed = 0) -> Mixed:
         cite="",
         minimum=0.0,
         minimizer=target,
-        space=space,
+        mixture=space,
         target=target,
         moves=moves,
         costs=costs,

@@ -428,8 +428,9 @@ def test_many_parameters_take_turns(rng, monkeypatch):
         lambda *arguments: laws.append(original(*arguments)) or laws[-1],
     )
     walk(rng, case.target, case.target.singletons(), 2)
-    # One more draw of at most nine choices, the start and two splits or merges.
-    assert all(25 < law.evaluations <= 25 + 9 + 3 for law in laws)
+    # One more draw of at most nine choices, the start and nine exchanges, the start
+    # and two splits or merges.
+    assert all(25 < law.evaluations <= 25 + 9 + 10 + 3 for law in laws)
 
 
 def test_the_walk_depends_on_the_generator_alone(rng):

@@ -240,7 +240,7 @@ def test_a_run_saved_at_every_turn_goes_on_bit_for_bit(groups, bounds, monkeypat
 
 
 @pytest.mark.parametrize("groups", ["learned", "auto"])
-def test_a_method_starts_its_fit_at_the_parameters_of_the_walk(
+def test_a_method_goes_on_from_the_fit_of_the_walk_and_hands_back_its_own(
     groups, rng, monkeypatch
 ):
     starts = []
@@ -251,16 +251,38 @@ def test_a_method_starts_its_fit_at_the_parameters_of_the_walk(
         return original(self, X, y, **settings)
 
     data = data_of(rng, [0, 1, 1, 2], 14)
+    proposed = resolve(groups).propose(np.random.default_rng(8), {}, data)[1]
     monkeypatch.setattr(AdditiveGP, "fit", spy)
     method = make("logei", groups=groups, starts=1, descents=1)
-    _, state, _ = method.propose(rng, {}, data, 1)
+    _, state, _ = method.propose(np.random.default_rng(8), {}, data, 1)
     last, settings = starts[-1]
     assert "seed" in settings  # the fit of the method, after those of the walk
-    remembered = state["structure"]
     np.testing.assert_allclose(
-        last.hyperparameters().log(), remembered["log_theta"], atol=1e-12
+        last.hyperparameters().log(), proposed["log_theta"], atol=1e-12
     )
-    assert last.mean == remembered["mean"]
+    assert last.mean == proposed["mean"]
+    remembered = state["structure"]
+    np.testing.assert_array_equal(remembered["log_theta"], state["log_theta"])
+    assert remembered["mean"] == state["mean"]
+    assert remembered["partition"] == proposed["partition"]
+
+
+@pytest.mark.parametrize("groups", ["learned", "auto"])
+def test_the_next_walk_starts_at_the_last_parameters(groups, rng, monkeypatch):
+    data = data_of(rng, [0, 1, 1, 2], 14)
+    _, state = resolve(groups).propose(rng, {}, data)
+    state = {**state, "log_theta": state["log_theta"] + 0.125, "mean": 0.375}
+    starts = []
+    original = AdditiveGP.fit
+
+    def spy(self, X, y, **settings):
+        starts.append(self)
+        return original(self, X, y, **settings)
+
+    monkeypatch.setattr(AdditiveGP, "fit", spy)
+    resolve(groups).propose(rng, state, data)
+    assert starts[0].mean == 0.375
+    assert starts[0].noise == pytest.approx(np.exp(state["log_theta"][-1]), rel=1e-12)
 
 
 # ---------------------------------------------------------------------- recovery

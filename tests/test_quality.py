@@ -14,6 +14,7 @@ from sumbo.methods import METHODS
 from sumbo.optimizer import Optimizer
 from sumbo.problems import PROBLEMS
 from sumbo.space import Space
+from sumbo.study.cell import initial_points, run_cell
 from sumbo.study.design import load_design
 from sumbo.study.results import load
 from sumbo.study.storage import decode, encode, write_design, write_record
@@ -100,7 +101,7 @@ def test_only_five_of_fifty_coordinates_matter(quality):
 def test_initial_points_of_mixed_problem_use_every_level(quality):
     cell = cell_of("mixed7", "uniform", n_init=300)
     problem = sumbo.problems.get("mixed7", seed=1)
-    X = quality["quality_cell"].initial_points(cell, problem)
+    X = initial_points(cell, problem)
     assert problem.space.contains(problem.space.points(X))
     assert [len(np.unique(column)) for column in X[:, 3:].T] == [11, 20, 3, 4]
 
@@ -182,7 +183,6 @@ def test_trust_region_finds_what_random_search_does_not(quality):
 def test_rival_runs_on_mixed_parameters_and_its_record_can_be_read(quality, method):
     for module in quality["quality_rivals"].NEEDS[method]:
         pytest.importorskip(module)
-    run_cell = quality["quality_cell"].run_cell
     record = run_cell(cell_of("mixed7", method, acquisitions=5, batch=3))
     again = run_cell(cell_of("mixed7", "uniform", acquisitions=1))
     assert np.array_equal(record.x[:20], again.x[:20])
@@ -199,9 +199,7 @@ def test_rival_runs_on_mixed_parameters_and_its_record_can_be_read(quality, meth
 def test_optuna_is_told_every_value_at_its_point(quality):
     pytest.importorskip("optuna")
     rivals = quality["quality_rivals"]
-    record = quality["quality_cell"].run_cell(
-        cell_of("mixed7", "optuna-tpe", acquisitions=7, batch=3)
-    )
+    record = run_cell(cell_of("mixed7", "optuna-tpe", acquisitions=7, batch=3))
     problem = sumbo.problems.get("mixed7", seed=record.problem_seed)
     session = list(rivals._SESSIONS.values())[-1]
     done = [t for t in session.study.trials if t.value is not None]
@@ -231,9 +229,7 @@ def test_gaps_are_to_the_minimum_of_their_own_replicate(quality, tmp_path):
     for replicate, minimum in ((2, -7.5), (4, 3.25)):
         cell = cell_of("push", "uniform", replicate=replicate)
         y = minimum + 1.0 + np.arange(120.0)[::-1] ** 2
-        record = quality["quality_cell"].run_cell(
-            cell_of("levy2", "uniform", acquisitions=1)
-        )
+        record = run_cell(cell_of("levy2", "uniform", acquisitions=1))
         fake = {"cell": cell, "y": y, "x": None, "eval_s": np.ones(120)}
         record = replace(record, best_known=minimum, exact=True, **fake)
         record = replace(record, fit_cpu_s=np.ones(100), ask_cpu_s=np.ones(100))

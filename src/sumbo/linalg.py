@@ -49,15 +49,16 @@ def cholesky(
     Raises:
         NotPositiveDefiniteError: If the last rung of the ladder is not enough.
     """
-    diagonal = A.diagonal().copy()
-    if scale is None:
-        scale = float(diagonal.mean()) if len(diagonal) else 1.0
+    jitter = 0.0
     for rung in ladder:
         work = np.array(A, order="F")
-        jitter = rung * scale
-        np.fill_diagonal(work, diagonal + jitter)
+        if rung:
+            if scale is None:
+                scale = float(A.diagonal().mean())
+            jitter = rung * scale
+            np.fill_diagonal(work, A.diagonal() + jitter)
         L, info = lapack.dpotrf(work, lower=1, clean=1, overwrite_a=1)
-        if info == 0 and np.isfinite(L[-1, -1]):
+        if info == 0 and np.isfinite(L.diagonal().sum()):
             return Factor(L, jitter)
     msg = (
         f"the {len(A)} × {len(A)} {what} is not positive definite, even with "

@@ -15,12 +15,13 @@ import numpy as np
 from sumbo.decompositions.base import DECOMPOSITIONS
 from sumbo.decompositions.chain import Target, Visit, merged, with_residual
 from sumbo.decompositions.learned import Learned
+from sumbo.gp import AdditiveGP
 
 # Evidence, in nats, that each further member of a group must bring to be used, on
 # top of what the walk asks for.
 EARNED = 2.0
 # Quasi-Newton steps of the fits that are compared.
-STEPS = 12
+STEPS = 8
 
 
 @DECOMPOSITIONS.register("auto")
@@ -30,11 +31,19 @@ class Auto(Learned):
 
     max_size: int | None = None
 
-    def choose(self, rng: np.random.Generator, target: Target, now: Visit) -> Visit:
+    def choose(
+        self,
+        rng: np.random.Generator,
+        target: Target,
+        now: Visit,
+        last: AdditiveGP | None,
+    ) -> Visit:
         """Return the walk's partition or singletons, with a residual part."""
         singletons = tuple((k,) for k in range(len(target.data.domain.blocks)))
         partitions = sorted({now.groups, singletons})
-        visits = [target.fit(with_residual(p), now.gp, STEPS) for p in partitions]
+        # The last model has a residual part, the walk's has none.
+        start = last or now.gp
+        visits = [target.fit(with_residual(p), start, STEPS) for p in partitions]
         scores = np.array([v.score for v in visits]) - EARNED * np.array(
             [merged(p) for p in partitions]
         )

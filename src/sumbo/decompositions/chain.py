@@ -115,6 +115,8 @@ class Conditional:
     max_size: int
     evaluations: int = 0
     _known: dict[Group, Float[ndarray, " T"]] = field(default_factory=dict)
+    # The partition that was looked at last, and its covariance.
+    _last: tuple[Groups, Float[ndarray, " T"]] | None = None
 
     def of_group(self, group: Group) -> Float[ndarray, " T"]:
         """Return the packed covariance of one group."""
@@ -126,15 +128,26 @@ class Conditional:
 
     def score(self, partition: Groups) -> float:
         """Return log p(y | partition) + log p(partition), up to a constant."""
-        packed = self.base + np.sum([self.of_group(g) for g in partition], axis=0)
-        return self._log_density(packed) + log_prior(partition)
+        return self._log_density(self.covariance(partition)) + log_prior(partition)
+
+    def covariance(self, partition: Groups) -> Float[ndarray, " T"]:
+        """Return the packed covariance of the observations."""
+        if self._last is None or self._last[0] != partition:
+            total = self.base.copy()
+            for group in partition:
+                total += self.of_group(group)
+            self._last = partition, total
+        return self._last[1]
 
     def draw_group(self, rng: np.random.Generator, partition: Groups, j: int) -> Groups:
         """Return the partition with the group of j drawn given all others."""
-        others = [tuple(k for k in group if k != j) for group in partition]
-        others = [group for group in others if group]
-        rest = np.sum([self.base, *(self.of_group(g) for g in others)], axis=0)
-        choices: list[Groups] = []
+        own = next(group for group in partition if j in group)
+        left = tuple(k for k in own if k != j)
+        others = [group for group in (*partition, left) if group not in ((), own)]
+        rest = self.covariance(partition) - self.of_group(own)
+        if left:
+            rest += self.of_group(left)
+        choices: list[tuple[Groups, Float[ndarray, " T"]]] = []
         scores: list[float] = []
         for group in ((), *(g for g in others if len(g) < self.max_size)):
             joined = tuple(sorted((*group, j)))
@@ -142,10 +155,12 @@ class Conditional:
             if group:
                 packed -= self.of_group(group)
             kept = [g for g in others if g != group]
-            choices.append(metropolis.canonical((*kept, joined)))
+            choices.append((metropolis.canonical((*kept, joined)), packed))
             scores.append(self._log_density(packed) - PENALTY * bool(group))
         # Gumbel-max: an exact draw from unnormalised log weights.
-        return choices[int(np.argmax(np.array(scores) + rng.gumbel(size=len(scores))))]
+        i = int(np.argmax(np.array(scores) + rng.gumbel(size=len(scores))))
+        self._last = choices[i]
+        return choices[i][0]
 
     def _log_density(self, packed: Float[ndarray, " T"]) -> float:
         self.evaluations += 1

@@ -1,13 +1,15 @@
 """Groups learned from the data: a random walk over partitions that never stops."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from sumbo.data import Data
-from sumbo.decompositions.base import DECOMPOSITIONS
+from sumbo.decompositions.base import DECOMPOSITIONS, expand
 from sumbo.decompositions.chain import OBSERVATIONS, Target, Visit, walk
+from sumbo.gp import AdditiveGP
 from sumbo.typing import Groups, State
 
 # Partitions that are remembered, for the co-membership of parameters.
@@ -29,7 +31,7 @@ class Learned:
 
     max_size: int | None = 5
     first_sweeps: int = 12
-    sweeps: int = 4
+    sweeps: int = 3
 
     def propose(
         self, rng: np.random.Generator, state: State, data: Data
@@ -37,30 +39,50 @@ class Learned:
         """Return groups, and what is needed to go on.
 
         The state holds where the walk is ("partition"), the partitions that it
-        visited last ("visited"), and parameters fitted to the groups that are returned
-        ("log_theta", "mean").
+        visited last ("visited"), the groups that are returned ("groups"), and
+        parameters fitted to them ("log_theta", "mean"); whoever fits them further
+        may put better ones there, to start from next time.
         """
         K = len(data.domain.blocks)
         target = Target(data=data.at_most(OBSERVATIONS), max_size=self.max_size or K)
-        start = target.singletons()
-        if state:
-            partition = tuple(tuple(int(k) for k in g) for g in state["partition"])
-            start = target.fit(partition, start.gp)
+        last = _model(state, data) if state else None
+        if last is None:
+            start = target.singletons()
+        else:
+            start = target.fit(_as_groups(state["partition"]), last)
         sweeps = self.sweeps if state else self.first_sweeps
         visits = walk(rng, target, start, sweeps)
         seen = [*state.get("visited", ()), *(_listed(v.groups) for v in visits)]
-        chosen = self.choose(rng, target, visits[-1])
+        chosen = self.choose(rng, target, visits[-1], last)
         return chosen.groups, {
             "partition": _listed(visits[-1].groups),
             "visited": seen[-REMEMBERED:],
+            "groups": _listed(chosen.groups),
             "log_theta": chosen.gp.hyperparameters().log(),
             "mean": chosen.gp.mean,
         }
 
-    def choose(self, rng: np.random.Generator, target: Target, now: Visit) -> Visit:
-        """Return the structure to use, given where the walk is."""
-        del rng, target
+    def choose(
+        self,
+        rng: np.random.Generator,
+        target: Target,
+        now: Visit,
+        last: AdditiveGP | None,
+    ) -> Visit:
+        """Return the structure to use, given where the walk is and the last model."""
+        del rng, target, last
         return now
+
+
+def _model(state: State, data: Data) -> AdditiveGP:
+    groups = expand(_as_groups(state["groups"]), data.domain.blocks)
+    blank = AdditiveGP(groups=groups)
+    theta = blank.hyperparameters().from_log(state["log_theta"], mean=state["mean"])
+    return blank.with_hyperparameters(theta)
+
+
+def _as_groups(listed: Iterable[Iterable[int]]) -> Groups:
+    return tuple(tuple(int(k) for k in group) for group in listed)
 
 
 def _listed(groups: Groups) -> list[list[int]]:

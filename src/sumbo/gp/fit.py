@@ -15,6 +15,9 @@ from sumbo.registry import Registry
 from sumbo.rng import rng_at
 from sumbo.typing import Float, ndarray
 
+# Steps from a start drawn at random, by which it must have found something better.
+TRIAL = 15
+
 FIT: Registry[Callable[..., Any]] = Registry("how", "sumbo.gp")
 
 
@@ -76,8 +79,9 @@ class MapFit:
     priors hold in any units. The constant mean is profiled out.
 
     Attributes:
-        starts: Starting points; the first is the model's present parameters.
-        steps: Iterations of L-BFGS-B from each start.
+        starts: Starting points; the first is the model's present parameters, and the
+            others are only followed to the end where they lead higher.
+        steps: Iterations of L-BFGS-B.
         spans: Side of the box per coordinate, or one number; default the data's range.
         priors: Means and widths of the log-normal priors.
         seed: Of the further starts, which are drawn from the prior.
@@ -166,11 +170,15 @@ class MapFit:
         events: list[str] = []
         for i in range(self.starts):
             theta = start.log() if i == 0 else _draw_start(rng, prior)
-            if not self._from(seen, np.clip(theta, low, high), bounds):
+            steps = self.steps if i == 0 else min(TRIAL, self.steps)
+            before = seen.score
+            if not self._from(seen, np.clip(theta, low, high), bounds, steps):
                 events.append(f"start {i}: not positive definite; drew from the prior")
                 theta = _draw_start(rng, prior)
-                if not self._from(seen, np.clip(theta, low, high), bounds):
+                if not self._from(seen, np.clip(theta, low, high), bounds, steps):
                     events.append(f"start {i}: failed again; kept the best so far")
+            if steps < self.steps and seen.best and seen.score > before:
+                self._from(seen, seen.best.log(), bounds, self.steps - steps)
         if seen.best is None:
             events.append("no start could be evaluated; kept the last good parameters")
             seen.best, seen.log_likelihood, seen.score = start, math.nan, math.nan
@@ -191,6 +199,7 @@ class MapFit:
         seen: "_Seen",
         theta: Float[ndarray, " p"],
         bounds: list[tuple[float, float]],
+        steps: int,
     ) -> bool:
         try:
             minimize(
@@ -199,7 +208,7 @@ class MapFit:
                 jac=True,
                 method="L-BFGS-B",
                 bounds=bounds,
-                options={"maxiter": self.steps, "ftol": 1e-7, "gtol": 1e-4},
+                options={"maxiter": steps, "ftol": 1e-7, "gtol": 1e-4},
             )
         except NotPositiveDefiniteError:
             return False

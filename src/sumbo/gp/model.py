@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -67,12 +68,12 @@ class AdditiveGP:
         )
         put(self, "mean", _as_number(self.mean, "mean", "a finite number", None))
 
-    @property
+    @cached_property
     def dim(self) -> int:
         """The number of coordinates P."""
         return 1 + max(p for group in self.groups for p in group)
 
-    @property
+    @cached_property
     def kernels(self) -> tuple[GroupKernel, ...]:
         """The kernel of each part, length-scales and variance included."""
         kernel = as_kernel(self.kernel)

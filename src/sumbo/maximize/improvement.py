@@ -35,7 +35,7 @@ class Improvement:
 
     def value(self, U: Float[ndarray, "b P"]) -> Float[ndarray, " b"]:
         """Return −log EI at points of the cube."""
-        cross = self._cross(U)
+        cross = self.post.cross(U)
         V = solve_lower(self.post.L, cross.T)
         var = self.post.gp.variances.sum() - np.einsum("nb,nb->b", V, V)
         sd = np.sqrt(np.maximum(var, SMALLEST_VARIANCE))
@@ -47,12 +47,7 @@ class Improvement:
     ) -> tuple[Float[ndarray, " b"], Float[ndarray, "b P"]]:
         """Return −log EI and its gradient at points of the cube."""
         post = self.post
-        cross = np.zeros((len(U), post.N))
-        slopes = []
-        for (kernel, Xm), group in zip(post.groups(), post.gp.groups, strict=True):
-            k, slope = kernel.input_gradient(U[:, group], Xm)
-            cross += k
-            slopes.append(slope)
+        cross, pullback = post.cross.with_pullback(U)
         solved = cho_solve(post.L, cross.T)
         var = post.gp.variances.sum() - np.einsum("bn,nb->b", cross, solved)
         sd = np.sqrt(np.maximum(var, SMALLEST_VARIANCE))
@@ -62,16 +57,9 @@ class Improvement:
         r = np.exp(log_ndtr(z) - log_improvement)
         by_mean = r / sd
         by_var = -(1.0 - r * z) / (2.0 * sd**2) * (var > SMALLEST_VARIANCE)
-        # One product per part: both terms weigh the same slopes of the kernel.
+        # Mean and variance weigh the same slopes of the kernel.
         weights = by_mean[:, None] * post.alpha - 2.0 * by_var[:, None] * solved.T
-        gradient = np.zeros(U.shape)
-        for slope, group in zip(slopes, post.gp.groups, strict=True):
-            gradient[:, group] += np.einsum("bnd,bn->bd", slope, weights)
-        return -np.log(sd) - log_improvement, gradient
-
-    def _cross(self, U: Float[ndarray, "b P"]) -> Float[ndarray, "b N"]:
-        groups = zip(self.post.groups(), self.post.gp.groups, strict=True)
-        return np.sum([k(U[:, group], Xm) for (k, Xm), group in groups], axis=0)
+        return -np.log(sd) - log_improvement, pullback(weights)
 
 
 def log_h(z: Float[ndarray, " b"]) -> Float[ndarray, " b"]:

@@ -152,7 +152,11 @@ def _update(
     if first:
         # [nocedal2006] Eq. (6.20): the right size before the first update.
         now = (sy / np.where(curved, yy, 1.0))[curved, None, None] * np.eye(s.shape[1])
-    V = np.eye(s.shape[1]) - rho[:, None, None] * s[:, :, None] * y[:, None, :]
-    now = V @ now @ V.transpose(0, 2, 1)
-    out[curved] = now + rho[:, None, None] * s[:, :, None] * s[:, None, :]
+    # Multiplied out, so that it takes outer products only: with h = H y,
+    # H − ρ (s hᵀ + h sᵀ) + ρ (1 + ρ yᵀh) s sᵀ.
+    h = np.einsum("bij,bj->bi", now, y)
+    half = 0.5 * (1.0 + rho * np.einsum("bi,bi->b", y, h))
+    t = rho[:, None] * (half[:, None] * s - h)
+    outer = s[:, :, None] * t[:, None, :]
+    out[curved] = now + outer + outer.transpose(0, 2, 1)
     return out

@@ -6,6 +6,8 @@ the best observations, are starts of a local descent of the function itself, nex
 points spread over the cube and around the best observations.
 """
 
+from functools import partial
+
 import numpy as np
 
 from sumbo.data import Data
@@ -17,9 +19,11 @@ from sumbo.typing import Bool, Float, ndarray
 
 # Bounds μ − β σ of the parts, from pure exploitation to exploration.
 BETAS = (0.0, 0.5, 1.0, 2.0)
-SPREAD, LOCAL, CROSSED = 128, 192, 64
+SPREAD, LOCAL, CROSSED = 128, 128, 64
 # Observations that points are drawn around.
 BEST = 5
+# Slope at which a descent ends: across the whole cube, it is worth this much.
+TOLERANCE = 1e-3
 # Share of the parameters that a point near an observation has changed.
 CHANGED = 0.3
 
@@ -47,13 +51,17 @@ def minimise_whole(
     if not free.any():
         return top[0]
 
-    def held(U: Float[ndarray, "b P"]) -> tuple[ndarray, ndarray]:
-        # A coordinate without slope never moves.
-        value, gradient = f_and_grad(U)
-        return value, gradient * free
-
-    found, reached = descend(held, top, steps=steps, tolerance=1e-5)
+    # A coordinate without slope never moves.
+    held = partial(_with_slopes, f_and_grad, free)
+    found, reached = descend(held, top, steps=steps, tolerance=TOLERANCE)
     return found[int(np.argmin(reached))]
+
+
+def _with_slopes(
+    f_and_grad: RowFunction, free: Bool[ndarray, " P"], U: Float[ndarray, "b P"]
+) -> tuple[Float[ndarray, " b"], Float[ndarray, "b P"]]:
+    value, gradient = f_and_grad(U)
+    return value, gradient * free
 
 
 def whole_candidates(

@@ -99,7 +99,7 @@ class AdditiveModel:
     kernel: str = "matern52"
     fit: str = "map"
     refit: int = 5
-    starts: int = 3
+    starts: int = 2
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {"groups": "random", "fit": "adam", "refit": 10}
@@ -148,6 +148,9 @@ class AdditiveModel:
                 gp = _warm(gp, state)
             seed = int(rng.integers(2**31))
             gp = gp.fit(data.U, data.y, spans=1.0, starts=self.starts, seed=seed)
+            if "log_theta" in remembered:
+                better = {"log_theta": gp.hyperparameters().log(), "mean": gp.mean}
+                remembered = {**remembered, **better}
         new = {
             "fitted_at": len(data.y),
             "groups": [list(group) for group in groups],

@@ -32,7 +32,7 @@ class LogExpectedImprovement(AdditiveModel):
     label: ClassVar[str] = "log EI"
 
     descents: int = 8
-    candidates: int = 100
+    candidates: int = 64
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -59,7 +59,7 @@ class LogExpectedImprovement(AdditiveModel):
         free = free_coordinates(data)
         # The best mean, not the best value: noise is no improvement. Believed points
         # count: what they promise is as good as had, and to be improved on elsewhere.
-        best = float(post.predict(post.X)[0].min())
+        best = float(post.fitted().min())
         target = Improvement(post=post, best=best)
         points = whole_candidates(rng, post, data, free, self.candidates)
         return minimise_whole(

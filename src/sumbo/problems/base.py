@@ -21,6 +21,7 @@ import numpy as np
 
 from sumbo.errors import ArgumentError, MissingExtraError, ProblemError
 from sumbo.registry import Registry, nearest
+from sumbo.space import Space
 from sumbo.typing import Float, ndarray
 
 # Points may lie outside the box by this fraction of its side: rounding in the
@@ -77,6 +78,14 @@ class Problem:
     def dim(self) -> int:
         """The number of coordinates P."""
         return len(self.bounds)
+
+    @property
+    def space(self) -> Space:
+        """The parameters: real ones between the bounds, if a subclass says no more.
+
+        Integers and choices are numbers to the problem, see `Space.numbers`.
+        """
+        return Space.of(self.bounds)
 
     @property
     def exact(self) -> bool:

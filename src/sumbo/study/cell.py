@@ -23,17 +23,21 @@ from sumbo.study.storage import Record
 from sumbo.typing import Float, ndarray
 
 # Libraries whose version may change a number.
-_LIBRARIES = ("numpy", "scipy", "threadpoolctl", "box2d", "gymnasium", "camb", "sumbo")
+_LIBRARIES = (
+    *("numpy", "scipy", "threadpoolctl", "box2d", "gymnasium", "camb", "sumbo"),
+    *("optuna", "cmaes", "torch", "gpytorch", "botorch"),
+)
 
 
 def run_cell(cell: Cell) -> Record:
-    """Return the record of one cell, computed now."""
+    """Return the record of one cell, computed now; choices are stored by number."""
     started = datetime.now(UTC).isoformat(timespec="seconds")
     clock = time.perf_counter()
     problem, problem_seed = problem_of(cell)
+    space = problem.space
     seed = optimizer_seed(cell)
     optimizer = Optimizer(
-        problem.bounds,
+        space,
         method=cell.method,
         seed=seed,
         n_init=cell.n_init,
@@ -42,19 +46,18 @@ def run_cell(cell: Cell) -> Record:
     )
     X = initial_points(cell, problem)
     y, eval_s = _evaluate(problem, X)
-    optimizer.tell(X, y)
+    optimizer.tell(space.points(X), y)
     fit_cpu_s, ask_cpu_s = [], []
     while len(y) < cell.n_init + cell.acquisitions:
-        q = min(cell.batch, cell.n_init + cell.acquisitions - len(y))
-        cpu = time.process_time()
-        points = np.reshape(optimizer.ask(q), (q, problem.dim))
-        cpu = time.process_time() - cpu
-        timing = getattr(optimizer, "info", None)
-        fit_cpu_s.append(float(getattr(timing, "fit_cpu_s", 0.0)))
-        ask_cpu_s.append(float(getattr(timing, "ask_cpu_s", cpu)))
-        values, seconds = _evaluate(problem, points)
+        points = optimizer.ask(
+            min(cell.batch, cell.n_init + cell.acquisitions - len(y))
+        )
+        fit_cpu_s.append(optimizer.info.fit_cpu_s)
+        ask_cpu_s.append(optimizer.info.ask_cpu_s)
+        numbers = space.numbers(points)
+        values, seconds = _evaluate(problem, numbers)
         optimizer.tell(points, values)
-        X = np.vstack([X, points])
+        X = np.vstack([X, numbers])
         y, eval_s = np.append(y, values), np.append(eval_s, seconds)
     return Record(
         cell=cell,
@@ -88,8 +91,8 @@ def problem_of(cell: Cell) -> tuple[Problem, int | None]:
 def initial_points(cell: Cell, problem: Problem) -> Float[ndarray, "n P"]:
     """Return the uniform initial points of a cell, shared by all its methods."""
     rng = rng_at(cell.seed, f"study/initial/{cell.problem}", cell.replicate)
-    low, high = problem.bounds.T
-    return low + (high - low) * rng.random((cell.n_init, problem.dim))
+    space = problem.space
+    return space.numbers(space.decode(rng.random((cell.n_init, space.dim))))
 
 
 def optimizer_seed(cell: Cell) -> int:
