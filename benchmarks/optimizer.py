@@ -1,13 +1,14 @@
-"""Quality and cost of whole runs, with the structure known, against rivals.
+"""Quality with the structure known, and cost of whole runs against rivals.
 
     python -m benchmarks.optimizer [--seeds 10]
     python -m benchmarks.optimizer --rows [--only rover/optuna-gp] [--evaluations 120]
 
 Quality: the median gap to the minimum of `ts` on ten-dimensional random additive
 functions, 20 uniform points and 100 acquisitions. Cost, with --rows: CPU seconds per
-ask over such a run with 10 and with 60 coordinates, as ratios to Optuna's GPSampler and
-BoTorch's LogEI in the same run of this program; they live in an environment of their
-own (`make rivals`), and BoTorch takes long: minutes for 10 coordinates.
+ask over such a run with 10 and with 60 coordinates, of `minimize` as it comes and of
+`ts` with known structure, as ratios to Optuna's GPSampler and BoTorch's LogEI in the
+same run of this program; they live in an environment of their own (`make rivals`), and
+BoTorch takes long: minutes for 10 coordinates.
 """
 
 import argparse
@@ -29,6 +30,11 @@ from benchmarks.timing import RIVALS_PYTHON, Row, show_rows
 # What `ts` must reach (median of ten seeds), and what others were seen to reach.
 TARGETS = {"ackley10": 15.0, "levy10": 0.3, "rastrigin10": 0.1}
 RIVALS = {"optuna-gp": "Optuna 5 GPSampler", "botorch-logei": "BoTorch 0.18 LogEI"}
+ASKED = {"optuna-gp": "≥ 5", "botorch-logei": "≥ 20"}
+OURS: dict[str, dict[str, str]] = {
+    "minimize": {},
+    "minimize, ts, structure known": {"method": "ts", "groups": "singletons"},
+}
 # Problems of whole runs, with 10 and with 60 coordinates.
 WHOLE = ("ackley10", "rover")
 EVALUATIONS = 120
@@ -68,21 +74,34 @@ def run_rival(
     return line["best"] - minimum, line["cpu_per_ask_s"]
 
 
+def structure_rows(evaluations: int = EVALUATIONS) -> Iterator[Row]:
+    """Yield what learning the structure costs, per ask of whole runs."""
+    for method in ("logei", "ts"):
+        given = run(WHOLE[0], 0, evaluations, method=method, groups="singletons")[1]
+        learned = run(WHOLE[0], 0, evaluations, method=method)[1]
+        what = f"{method}, structure learned: {WHOLE[0]}, {evaluations} evaluations"
+        shown = f"{1e3 * learned:.0f} ms"
+        yield Row(f"{what}, per ask", "structure given", learned / given, "≤ 3", shown)
+
+
 def rows(
     pairs: Sequence[tuple[str, str]] | None = None, evaluations: int = EVALUATIONS
 ) -> Iterator[Row]:
-    """Yield the CPU per ask of whole runs against rivals, by default against all."""
+    """Yield the CPU per ask of whole runs: against rivals, by default all of them."""
+    run(WHOLE[0], 1, N_INIT + 2)  # imports are not counted
+    if pairs is None:
+        yield from structure_rows(evaluations)
+        pairs = [(name, rival) for rival in RIVALS for name in WHOLE]
     if not RIVALS_PYTHON.exists():
         return
-    if pairs is None:
-        pairs = [(name, rival) for rival in RIVALS for name in WHOLE]
-    run(WHOLE[0], 1, N_INIT + 2, groups="singletons")  # imports are not counted
     for name, rival in pairs:
-        ours = run(name, 0, evaluations, groups="singletons")[1]
         theirs = run_rival(rival, name, 0, evaluations)[1]
         P = instance(name, 0)[0].dim
-        what = f"minimize {name}, P={P}, {evaluations} evaluations, per ask"
-        yield Row(what, RIVALS[rival], theirs / ours, "", f"{1e3 * ours:.0f} ms")
+        for label, settings in OURS.items():
+            ours = run(name, 0, evaluations, **settings)[1]
+            what = f"{label}: {name}, P={P}, {evaluations} evaluations, per ask"
+            ratio, shown = theirs / ours, f"{1e3 * ours:.0f} ms"
+            yield Row(what, RIVALS[rival], ratio, ASKED[rival], shown)
 
 
 def main(seeds: int = 10) -> None:

@@ -117,7 +117,7 @@ def methods_table(page):
 
 
 def settings_table(page):
-    """Return the settings of the model that ts, ats and alcb2 share."""
+    """Return the settings that ts, ats and alcb2 share, logei's among them."""
     del page
     cls = METHODS.get("ts")
     paper = cls.presets["paper"]

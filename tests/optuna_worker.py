@@ -29,7 +29,7 @@ def resume(url, hang_at=-1, place=0):
         x, y, z = values
         return (x - 0.7) ** 2 + abs(y * z - 0.4)
 
-    settings = {"candidates": 25, "starts": 1, "refine": False, "refit": 3}
+    settings = {"candidates": 25, "starts": 1, "refit": 3}
     study = optuna.create_study(
         study_name="killed",
         storage=url,

@@ -40,7 +40,7 @@ from sumbo.rng import rng_at
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 # Small enough for a quick test, and with every step of the real thing.
-QUICK = {"candidates": 15, "starts": 1, "refine": False}
+QUICK = {"candidates": 15, "starts": 1}
 WORKER = optuna_worker.__file__
 PACKAGE = Path(__file__).parents[1] / "integrations/optunahub/package/samplers/sumbo"
 

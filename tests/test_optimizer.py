@@ -92,6 +92,21 @@ def test_an_ask_reports_what_it_did():
     assert not opt.info.refitted
 
 
+@pytest.mark.parametrize(
+    ("growth", "fitted_at"), [(0.0, [4, 6, 8, 10, 12, 14]), (0.5, [4, 6, 9, 14])]
+)
+def test_fits_come_after_so_many_observations_and_so_much_growth(growth, fitted_at):
+    settings = {**QUICK["ts"], "refit": 2, "growth": growth}
+    opt = Optimizer(BOX, method="ts", groups="singletons", n_init=4, seed=3, **settings)
+    fits = []
+    for _ in range(15):
+        x = opt.ask()
+        if opt.info.refitted:
+            fits.append(len(opt.y))
+        opt.tell(x, bowl(x))
+    assert fits == fitted_at
+
+
 @pytest.mark.parametrize("n", [0, -2, True])
 def test_a_wrong_number_of_points_is_refused(n):
     with pytest.raises(ArgumentError, match="n="):
@@ -435,6 +450,7 @@ WRONG_ARGUMENTS = {
     "unknown kernel": ({"kernel": "matern53"}, "kernel='matern53'.*'matern52'"),
     "unknown fit": ({"fit": "mapp"}, "fit='mapp'.*'map'"),
     "no candidates": ({"candidates": 0}, "candidates=0 is not a positive"),
+    "negative growth": ({"growth": -0.1}, "growth=-0.1 is not a number"),
     "negative bound": ({"method": "alcb2", "beta": -1.0}, "beta=-1.0"),
     "negative seed": ({"seed": -1}, "seed=-1"),
     "negative design": ({"n_init": -1}, "n_init=-1"),
@@ -518,6 +534,7 @@ def test_the_preset_of_the_paper_is_what_the_paper_did():
         "groups": "random",
         "fit": "adam",
         "refit": 10,
+        "growth": 0.0,
         "candidates": 500,
         "spread": "uniform",
         "refine": False,

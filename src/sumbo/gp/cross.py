@@ -12,8 +12,13 @@ from functools import partial
 import numpy as np
 
 from sumbo.kernels import GroupKernel, Kernel
-from sumbo.kernels.group import PANEL, squared_distances
+from sumbo.kernels.group import squared_distances
+from sumbo.kernels.lines import line_correlations, line_slopes
 from sumbo.typing import Float, Group, Groups, Int, ndarray
+
+# Elements worked on at a time: they stay in the cache, and the memory of arrays of this
+# size is used again and again, where larger ones would be fetched from the system.
+PANEL = 8192
 
 # From weights (b, N) of the covariances to the gradient (b, P) of their sum.
 Pullback = Callable[[Float[ndarray, "b N"]], Float[ndarray, "b P"]]
@@ -61,9 +66,9 @@ class Cross:
     def __call__(self, U: Float[ndarray, "b P"]) -> Float[ndarray, "b N"]:
         """Return the covariances of the sum between points and observations."""
         out = np.zeros((len(U), len(self.X)))
-        for chunk, difference in self._differences(U):
-            s = np.multiply(difference, difference, out=difference)
-            out += _weighted(self.variances[chunk], self.kernel.correlation(s))
+        for chunk, u, x in self._lines(U):
+            k = line_correlations(self.kernel, u, x)
+            out += _weighted(self.variances[chunk], k)
         for kernel, group in self.others:
             out += kernel(U[:, group], self.X[:, group])
         return out
@@ -78,10 +83,10 @@ class Cross:
         """
         out = np.zeros((len(U), len(self.X)))
         along: list[tuple[slice, Float[ndarray, "l b N"]]] = []
-        for chunk, difference in self._differences(U):
-            k, w = self.kernel.correlation_and_weight(difference * difference)
+        for chunk, u, x in self._lines(U):
+            k, slope = line_slopes(self.kernel, u, x)
             out += _weighted(self.variances[chunk], k)
-            along.append((chunk, w * difference))
+            along.append((chunk, slope))
         within: list[Float[ndarray, "b N"]] = []
         for kernel, group in self.others:
             s = squared_distances(U[:, group], self.X[:, group], kernel.lengthscales)
@@ -99,11 +104,11 @@ class Cross:
         weights: Float[ndarray, "b N"],
     ) -> Float[ndarray, "b P"]:
         gradient = np.zeros(U.shape)
-        for chunk, w in along:
-            slope = np.einsum("lbn,bn->bl", w, weights)
-            slope *= -self.variances[chunk] / self.lengths[chunk]
+        for chunk, slope in along:
+            pull = np.einsum("lbn,bn->bl", slope, weights)
+            pull *= -self.variances[chunk] / self.lengths[chunk]
             # Not +=: overlapping structures may have two parts on one coordinate.
-            np.add.at(gradient, (slice(None), self.lines[chunk]), slope)
+            np.add.at(gradient, (slice(None), self.lines[chunk]), pull)
         for (kernel, group), w in zip(self.others, within, strict=True):
             # Σ_n c_n (u − x_n) as two products: no array of all differences.
             g = list(group)
@@ -112,15 +117,15 @@ class Cross:
             gradient[:, g] -= kernel.variance / kernel.lengthscales**2 * pull
         return gradient
 
-    def _differences(
+    def _lines(
         self, U: Float[ndarray, "b P"]
-    ) -> Iterator[tuple[slice, Float[ndarray, "l b N"]]]:
-        """Yield scaled differences (l, b, N) along l lines at a time."""
+    ) -> Iterator[tuple[slice, Float[ndarray, "l b"], Float[ndarray, "l N"]]]:
+        """Yield points and data along some lines at a time, in units of lengths."""
         step = max(1, PANEL // max(1, len(U) * len(self.X)))
         for start in range(0, len(self.lines), step):
             chunk = slice(start, start + step)
-            points = U.T[self.lines[chunk]] / self.lengths[chunk, None]
-            yield chunk, points[:, :, None] - self.scaled[chunk, None, :]
+            u = U.T[self.lines[chunk]] / self.lengths[chunk, None]
+            yield chunk, u, self.scaled[chunk]
 
 
 def _weighted(

@@ -9,9 +9,15 @@ from sumbo.typing import Float, ndarray
 
 
 class Matern:
-    """What the Matérn kernels share: the spectral density is a Student t."""
+    """What the Matérn kernels share: a polynomial in a = √(2ν)r times exp(−a)."""
 
     nu: ClassVar[float]
+
+    def from_exponential(
+        self, a: Float[ndarray, "*shape"], e: Float[ndarray, "*shape"]
+    ) -> tuple[Float[ndarray, "*shape"], Float[ndarray, "*shape"]]:
+        """Return k and w, given a and e = exp(−a), whose memory may be used."""
+        raise NotImplementedError
 
     def spectral(
         self, rng: np.random.Generator, n: int, d: int
@@ -45,8 +51,13 @@ class Matern12(Matern):
         """
         r = np.sqrt(s)
         k = np.exp(-r)
-        w = np.divide(k, r, out=np.zeros_like(k), where=r > 0)
-        return k, w
+        return self.from_exponential(r, k)
+
+    def from_exponential(
+        self, a: Float[ndarray, "*shape"], e: Float[ndarray, "*shape"]
+    ) -> tuple[Float[ndarray, "*shape"], Float[ndarray, "*shape"]]:
+        """Return e and e/a, with 0/0 = 0."""
+        return e, np.divide(e, a, out=np.zeros_like(e), where=a > 0)
 
 
 @KERNELS.register("matern32")
@@ -71,11 +82,16 @@ class Matern32(Matern):
         """Return k(s) and w(s) = 3 exp(−a)."""
         minus_a = np.sqrt(s)
         minus_a *= -(3.0**0.5)
-        k = 1.0 - minus_a
-        w = np.exp(minus_a, out=minus_a)
-        k *= w
-        w *= 3.0
-        return k, w
+        return self.from_exponential(-minus_a, np.exp(minus_a, out=minus_a))
+
+    def from_exponential(
+        self, a: Float[ndarray, "*shape"], e: Float[ndarray, "*shape"]
+    ) -> tuple[Float[ndarray, "*shape"], Float[ndarray, "*shape"]]:
+        """Return (1 + a) e and 3 e."""
+        a += 1.0
+        a *= e
+        e *= 3.0
+        return a, e
 
 
 @KERNELS.register("matern52")
@@ -101,13 +117,19 @@ class Matern52(Matern):
         self, s: Float[ndarray, "*shape"]
     ) -> tuple[Float[ndarray, "*shape"], Float[ndarray, "*shape"]]:
         """Return k(s) and w(s) = (5/3)(1 + a) exp(−a)."""
-        k = s * (5.0 / 3.0)
         minus_a = np.sqrt(s)
         minus_a *= -(5.0**0.5)
-        w = 1.0 - minus_a
-        k += w
-        e = np.exp(minus_a, out=minus_a)
+        return self.from_exponential(-minus_a, np.exp(minus_a, out=minus_a))
+
+    def from_exponential(
+        self, a: Float[ndarray, "*shape"], e: Float[ndarray, "*shape"]
+    ) -> tuple[Float[ndarray, "*shape"], Float[ndarray, "*shape"]]:
+        """Return (1 + a + a²/3) e and (5/3)(1 + a) e."""
+        k = a * a
+        k *= 1.0 / 3.0
+        a += 1.0
+        k += a
         k *= e
         e *= 5.0 / 3.0
-        w *= e
-        return k, w
+        a *= e
+        return k, a

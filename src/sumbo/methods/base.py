@@ -92,6 +92,8 @@ class AdditiveModel:
         kernel: The kernel of every part.
         fit: ``"map"`` or ``"adam"``, the paper's.
         refit: Observations after which structure and parameters are fitted again.
+        growth: And the share by which their number must have grown since: many
+            observations are not changed much by a few more.
         starts: Starting points of a MAP fit.
     """
 
@@ -99,10 +101,11 @@ class AdditiveModel:
     kernel: str = "matern52"
     fit: str = "map"
     refit: int = 5
+    growth: float = 0.15
     starts: int = 2
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "paper": {"groups": "random", "fit": "adam", "refit": 10}
+        "paper": {"groups": "random", "fit": "adam", "refit": 10, "growth": 0.0}
     }
 
     def __post_init__(self) -> None:
@@ -111,6 +114,9 @@ class AdditiveModel:
         _one_of("fit", self.fit, ("map", "adam"))
         for name in ("refit", "starts"):
             require_positive_integer(name, getattr(self, name))
+        if not (isinstance(self.growth, (int, float)) and 0 <= self.growth < np.inf):
+            msg = f"growth={self.growth!r} is not a number from 0 on, such as 0.15."
+            raise ArgumentError(msg)
 
     def model(
         self, rng: np.random.Generator, state: State, data: Data
@@ -120,7 +126,8 @@ class AdditiveModel:
         The posterior is computed from the state and the data alone, never from a
         cache that a resumed run would not have, so that resuming is bit-exact.
         """
-        due = not state or len(data.y) - state["fitted_at"] >= self.refit
+        at = state.get("fitted_at", 0)
+        due = not state or len(data.y) - at >= max(self.refit, self.growth * at)
         info = Info()
         if due:
             begin = time.process_time()
