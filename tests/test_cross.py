@@ -15,7 +15,7 @@ GROUPS = {
     "lines alone": ((3,), (0,), (2,), (1,), (4,)),
     "no line": ((3, 1), (0, 2, 4)),
     "lines and a residual": ((4,), (0, 2), (1,), (3,), (0, 1, 2, 3, 4)),
-    "two parts on a line": ((2,), (0, 1), (3,), (4,), (2, 0)),
+    "two parts on a line": ((2,), (0, 1), (3,), (4,), (2,), (2, 0)),
 }
 structures = pytest.mark.parametrize("groups", GROUPS.values(), ids=GROUPS)
 

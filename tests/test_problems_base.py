@@ -120,6 +120,7 @@ def test_facts_agree_with_the_built_problem(name):
     assert p.description != ""
     assert facts.cost != ""
     assert np.all(p.bounds[:, 0] < p.bounds[:, 1])
+    np.testing.assert_array_equal(p.space.bounds, p.bounds)
     assert p.noise == 0
 
 

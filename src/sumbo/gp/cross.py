@@ -105,10 +105,10 @@ class Cross:
     ) -> Float[ndarray, "b P"]:
         gradient = np.zeros(U.shape)
         for chunk, slope in along:
-            pull = np.einsum("lbn,bn->bl", slope, weights)
-            pull *= -self.variances[chunk] / self.lengths[chunk]
+            pull = np.einsum("lbn,bn->lb", slope, weights)
+            pull *= -(self.variances / self.lengths)[chunk, None]
             # Not +=: overlapping structures may have two parts on one coordinate.
-            np.add.at(gradient, (slice(None), self.lines[chunk]), pull)
+            np.add.at(gradient.T, self.lines[chunk], pull)
         for (kernel, group), w in zip(self.others, within, strict=True):
             # Σ_n c_n (u − x_n) as two products: no array of all differences.
             g = list(group)
