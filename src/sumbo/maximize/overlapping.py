@@ -59,7 +59,7 @@ ROUNDS, TRIALS = 3, 90
 # Starts among the candidates, next to a join that is exact, or one that is not.
 BEST, BEST_OF_MANY = 2, 4
 STEPS = 40
-TOLERANCE = 1e-5
+TOLERANCE = 1e-3
 
 
 class Parts(NamedTuple):
