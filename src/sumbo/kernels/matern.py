@@ -1,5 +1,6 @@
 """Matérn kernels of half-integer smoothness ν; [rasmussen2006] Sec. 4.2.1."""
 
+import math
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +14,14 @@ class Matern:
 
     nu: ClassVar[float]
 
+    def correlation_and_weight(
+        self, s: Float[ndarray, "*shape"]
+    ) -> tuple[Float[ndarray, "*shape"], Float[ndarray, "*shape"]]:
+        """Return k(s) and w(s) = −2 k′(s)."""
+        minus_a = np.sqrt(s)
+        minus_a *= -math.sqrt(2.0 * self.nu)
+        return self.from_exponential(-minus_a, np.exp(minus_a, out=minus_a))
+
     def from_exponential(
         self, a: Float[ndarray, "*shape"], e: Float[ndarray, "*shape"]
     ) -> tuple[Float[ndarray, "*shape"], Float[ndarray, "*shape"]]:
@@ -22,7 +31,7 @@ class Matern:
     def spectral(
         self, rng: np.random.Generator, n: int, d: int
     ) -> Float[ndarray, "n d"]:
-        """Return draws of a d-variate t with 2ν degrees of freedom."""
+        """Return draws of the spectral density, a d-variate t with 2ν degrees."""
         chi2 = rng.chisquare(2 * self.nu, size=(n, 1))
         return rng.standard_normal((n, d)) * np.sqrt(2 * self.nu / chi2)
 
@@ -41,22 +50,14 @@ class Matern12(Matern):
         np.negative(r, out=r)
         return np.exp(r, out=r)
 
-    def correlation_and_weight(
-        self, s: Float[ndarray, "*shape"]
+    def from_exponential(
+        self, a: Float[ndarray, "*shape"], e: Float[ndarray, "*shape"]
     ) -> tuple[Float[ndarray, "*shape"], Float[ndarray, "*shape"]]:
-        """Return k(s) and w(s) = exp(−r)/r, with w(0) = 0.
+        """Return e and e/a, with w(0) = 0.
 
         The kernel has a kink at r = 0; 0 is the middle of its subgradients, and the
         limit of w r², which is what the gradient in log ℓ needs.
         """
-        r = np.sqrt(s)
-        k = np.exp(-r)
-        return self.from_exponential(r, k)
-
-    def from_exponential(
-        self, a: Float[ndarray, "*shape"], e: Float[ndarray, "*shape"]
-    ) -> tuple[Float[ndarray, "*shape"], Float[ndarray, "*shape"]]:
-        """Return e and e/a, with 0/0 = 0."""
         return e, np.divide(e, a, out=np.zeros_like(e), where=a > 0)
 
 
@@ -75,14 +76,6 @@ class Matern32(Matern):
         k = 1.0 - minus_a
         k *= np.exp(minus_a, out=minus_a)
         return k
-
-    def correlation_and_weight(
-        self, s: Float[ndarray, "*shape"]
-    ) -> tuple[Float[ndarray, "*shape"], Float[ndarray, "*shape"]]:
-        """Return k(s) and w(s) = 3 exp(−a)."""
-        minus_a = np.sqrt(s)
-        minus_a *= -(3.0**0.5)
-        return self.from_exponential(-minus_a, np.exp(minus_a, out=minus_a))
 
     def from_exponential(
         self, a: Float[ndarray, "*shape"], e: Float[ndarray, "*shape"]
@@ -112,14 +105,6 @@ class Matern52(Matern):
         k += 1.0
         k *= np.exp(minus_a, out=minus_a)
         return k
-
-    def correlation_and_weight(
-        self, s: Float[ndarray, "*shape"]
-    ) -> tuple[Float[ndarray, "*shape"], Float[ndarray, "*shape"]]:
-        """Return k(s) and w(s) = (5/3)(1 + a) exp(−a)."""
-        minus_a = np.sqrt(s)
-        minus_a *= -(5.0**0.5)
-        return self.from_exponential(-minus_a, np.exp(minus_a, out=minus_a))
 
     def from_exponential(
         self, a: Float[ndarray, "*shape"], e: Float[ndarray, "*shape"]
