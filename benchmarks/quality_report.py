@@ -9,7 +9,7 @@ import numpy as np
 from sumbo.errors import StudyError
 from sumbo.study import charts, statistics, tables
 from sumbo.study.figures.style import canvas, margins, save
-from sumbo.study.results import Results, Runs, complete_problems, load, medians
+from sumbo.study.results import Results, Runs, complete_problems, load
 from sumbo.study.storage import read_records, write_atomically
 from sumbo.typing import Float, ndarray
 
@@ -244,21 +244,24 @@ def _ranking(results: Results, batch: int) -> list[str]:
 def _gaps(results: Results, batch: int) -> list[str]:
     methods = results.methods(batch)
     rows = []
-    for problem, found in medians(results, batch).items():
-        facts = next(iter(results.of(problem, batch).values()))
-        lowest = min(value for value, _ in found.values())
-        row = [problem if facts.exact else f"{problem} (value)"]
+    for problem in results.problems:
+        runs = results.of(problem, batch)
+        finals = shared_curves(runs)[:, :, -1] if runs else np.empty((0, 0))
+        if not finals.size:
+            continue
+        found = dict(zip(runs, np.median(finals, axis=1), strict=True))
+        exact = next(iter(runs.values())).exact
+        row = [problem if exact else f"{problem} (value)"]
         for method in methods:
-            value, count = found.get(method, (np.nan, 0))
-            shown = f"{value:.3g}" if count else "–"
-            row.append(f"**{shown}**" if count and value == lowest else shown)
-        most = max(count for _, count in found.values())
-        least = min(count for _, count in found.values())
-        rows.append([*row, str(most) if most == least else f"{least}–{most}"])
+            shown = f"{found[method]:.3g}" if method in found else "–"
+            lowest = method in found and found[method] == min(found.values())
+            row.append(f"**{shown}**" if lowest else shown)
+        rows.append([*row, str(finals.shape[1])])
     caption = (
         f"Batch {batch}: median distance to the minimum after "
         f"{results.design.n_init + results.design.acquisitions} evaluations, or the "
-        "median best value where the minimum is not known."
+        "median best value where the minimum is not known, over the replicates that "
+        "all methods have finished."
     )
     return [caption, "", *_markdown(["problem", *methods, "replicates"], rows)]
 
