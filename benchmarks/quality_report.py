@@ -155,7 +155,7 @@ def ties_for_first(finals: Float[ndarray, "M R"], first: int) -> list[bool]:
 def draw_ranks(results: Results, batches: Sequence[int], path: Path) -> None:
     """Draw the mean paired rank against evaluations, a panel per batch size."""
     with canvas(len(batches), 2, 0.4 + 2.8 * len(batches)) as (figure, grid):
-        margins(figure, left=0.5, right=0.1, top=0.3, bottom=0.4, hspace=0.4)
+        margins(figure, left=0.65, right=0.1, top=0.3, bottom=0.4, hspace=0.4)
         for (axes, legend), batch in zip(grid, batches, strict=True):
             methods = results.methods(batch)
             curves = [
