@@ -39,7 +39,7 @@ def part_by_part(gp, U, X):
 
 @structures
 @pytest.mark.parametrize("kernel", KERNELS.names())
-@pytest.mark.parametrize(("b", "N"), [(1, 1), (3, 17), (200, 131)])
+@pytest.mark.parametrize(("b", "N"), [(0, 5), (1, 1), (3, 17), (200, 131)])
 def test_covariances_are_the_sum_of_the_parts(groups, kernel, b, N, rng):
     # The largest case takes several turns through the lines.
     gp = model(groups, kernel)

@@ -56,7 +56,7 @@ def _exponentials(
     rate = math.sqrt(2.0 * kernel.nu)
     middle = 0.5 * (x.min(axis=1) + x.max(axis=1))[:, None]
     up, down = rate * (u - middle), rate * (middle - x)
-    if not max(np.abs(up).max(), np.abs(down).max()) <= LARGEST:
+    if not max(np.abs(z).max(initial=0.0) for z in (up, down)) <= LARGEST:
         return None
     e = np.exp(up)[:, :, None] * np.exp(down)[:, None, :]
     return np.minimum(e, 1.0 / e, out=e)
