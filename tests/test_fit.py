@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import irregular
 import reference
 from sumbo import AdditiveGP
 from sumbo.errors import ArgumentError, UnknownNameError
-from sumbo.gp.fit import Priors
+from sumbo.gp.fit import MapFit, Priors
 
 GROUPS = ((0, 2), (1,))
 
@@ -152,6 +153,30 @@ def test_another_seed_tries_other_starts(rng):
         for seed in range(4)
     ]
     assert len({info.evaluations for info in infos if info}) > 1
+
+
+def test_a_drawn_start_is_followed_to_the_end_only_where_it_leads_higher(
+    rng, monkeypatch
+):
+    X, y, truth = toy_data(rng)
+    walked, lame = [], []
+    fitter: Any = MapFit
+    original = fitter._from
+
+    def spy(self, seen, theta, bounds, steps):
+        walked.append(steps)
+        held_back = lame and seen.best is None  # so that a drawn start beats the first
+        return original(self, seen, theta, bounds, 1 if held_back else steps)
+
+    best = truth.fit(X, y, starts=4, spans=1.0)
+    monkeypatch.setattr(fitter, "_from", spy)
+    best.fit(X, y, starts=2, steps=60, spans=1.0)
+    assert walked == [60, 15]
+    walked.clear()
+    lame.append(True)
+    far = replace(truth, lengthscales=[90.0] * 3, noise=5.0)
+    far.fit(X, y, starts=2, steps=60, spans=1.0)
+    assert walked == [60, 15, 45]
 
 
 def test_more_starts_never_make_it_worse(rng):

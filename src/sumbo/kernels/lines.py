@@ -3,7 +3,8 @@
 A Matérn kernel is a polynomial in a = √(2ν)|u − x| times exp(−a). Along a line
 exp(−a) is the lesser of exp(√(2ν)(u − x)) and its reciprocal, and the exponential of a
 difference is a product: n + m exponentials give all n·m of them. Root and exponential
-are most of what a kernel costs, so this is several times cheaper.
+are most of what a kernel costs; ten parts at 330 points and 100 observations took half
+the time without them.
 """
 
 import math
@@ -15,7 +16,7 @@ from sumbo.kernels.matern import Matern
 from sumbo.typing import Float, ndarray
 
 # Exponents up to here, and their sums, are far from overflow. Rounding of the exponent
-# is a relative error: 1e-13 at worst.
+# is a relative error, of less than 3e-13 at worst.
 LARGEST = 300.0
 
 

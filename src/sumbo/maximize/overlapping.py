@@ -58,6 +58,8 @@ TRIED = 24
 ROUNDS, TRIALS = 3, 90
 # Starts among the candidates, next to a join that is exact, or one that is not.
 BEST, BEST_OF_MANY = 2, 4
+# Steps of a descent, and the slope at which it ends: parts have a scale of one, so
+# across the whole cube it is worth this much.
 STEPS = 40
 TOLERANCE = 1e-3
 

@@ -52,12 +52,12 @@ def minimise_whole(
         return top[0]
 
     # A coordinate without slope never moves.
-    held = partial(_with_slopes, f_and_grad, free)
+    held = partial(_held, f_and_grad, free)
     found, reached = descend(held, top, steps=steps, tolerance=TOLERANCE)
     return found[int(np.argmin(reached))]
 
 
-def _with_slopes(
+def _held(
     f_and_grad: RowFunction, free: Bool[ndarray, " P"], U: Float[ndarray, "b P"]
 ) -> tuple[Float[ndarray, " b"], Float[ndarray, "b P"]]:
     value, gradient = f_and_grad(U)

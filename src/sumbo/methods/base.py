@@ -74,10 +74,13 @@ def make(name: str, preset: str | None = None, **settings: Any) -> Method:
     if preset not in (None, "default", *cls.presets):
         msg = f"preset={preset!r} is unknown for method {name!r}. "
         raise ArgumentError(msg + nearest(str(preset), ["default", *cls.presets]))
-    known = [f.name for f in dataclasses.fields(cls)]  # pyright: ignore[reportArgumentType]
+    known = _settings(name)
     for key in settings:
         if key not in known:
+            owners = [repr(other) for other in names() if key in _settings(other)]
             hint = nearest(key, known) if known else "It has no settings."
+            if owners:
+                hint += f" Methods with it: {', '.join(owners)}."
             msg = f"{key}={settings[key]!r} is no setting of method {name!r}. {hint}"
             raise ArgumentError(msg)
     return cls(**{**cls.presets.get(preset or "default", {}), **settings})
@@ -114,7 +117,8 @@ class AdditiveModel:
         _one_of("fit", self.fit, ("map", "adam"))
         for name in ("refit", "starts"):
             require_positive_integer(name, getattr(self, name))
-        if not (isinstance(self.growth, (int, float)) and 0 <= self.growth < np.inf):
+        number = isinstance(self.growth, (int, float)) and self.growth is not True
+        if not (number and 0 <= self.growth < np.inf):
             msg = f"growth={self.growth!r} is not a number from 0 on, such as 0.15."
             raise ArgumentError(msg)
 
@@ -274,6 +278,11 @@ def _warm(gp: AdditiveGP, state: State) -> AdditiveGP:
     if isinstance(gp.lengthscales, ndarray) and isinstance(last.lengthscales, ndarray):
         return replace(gp, lengthscales=last.lengthscales, noise=last.noise)
     return replace(gp, noise=last.noise)
+
+
+def _settings(name: str) -> list[str]:
+    fields = dataclasses.fields(METHODS.get(name))  # pyright: ignore[reportArgumentType]
+    return [field.name for field in fields]
 
 
 def _one_of(name: str, value: Any, known: tuple[str, ...]) -> None:
