@@ -53,6 +53,33 @@ def test_covariances_are_the_sum_of_the_parts(groups, kernel, b, N, rng):
 
 
 @structures
+@pytest.mark.parametrize("N", [1, 16, 53])
+def test_gram_is_the_lower_triangle_of_the_sum_of_the_parts(groups, N, rng):
+    gp = model(groups)
+    X = frozen(rng.random((N, P)))
+    gram = Cross.of(gp.kernels, gp.groups, X).gram()
+    assert gram.flags.f_contiguous
+    expected = np.tril(part_by_part(gp, X, X))
+    np.testing.assert_allclose(np.tril(gram), expected, rtol=1e-13, atol=1e-15)
+
+
+@structures
+@pytest.mark.parametrize("b", [1, 200])
+def test_lines_have_the_covariances_of_their_parts(groups, b, rng):
+    gp = model(groups)
+    U, X = frozen(rng.random((b, P))), frozen(rng.random((61, P)))
+    found = [k for _, k in Cross.of(gp.kernels, gp.groups, X).by_line(U)]
+    single = [
+        kernel(U[:, group], X[:, group])
+        for kernel, group in zip(gp.kernels, gp.groups, strict=True)
+        if len(group) == 1
+    ]
+    assert sum(len(k) for k in found) == len(single)
+    if single:
+        np.testing.assert_allclose(np.concatenate(found), single, rtol=1e-13)
+
+
+@structures
 @pytest.mark.parametrize("kernel", ["matern32", "matern52", "rbf"])
 @pytest.mark.parametrize("b", [1, 4])
 def test_pullback_is_the_gradient_of_weighted_covariances(groups, kernel, b, rng):

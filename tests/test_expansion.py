@@ -13,7 +13,7 @@ import reference
 from draws import law_p_value
 from sumbo import AdditiveGP
 from sumbo.sampling import growth
-from sumbo.sampling.expansion import expand_joint, expand_marginal
+from sumbo.sampling.expansion import expand_joint, expand_marginal, together
 from sumbo.sampling.factors import PartFactor
 from sumbo.sampling.growth import grown_factors
 
@@ -42,6 +42,22 @@ def setting(rng, *, kernel="matern52", noise=1e-2, N=9, B=5, groups=GROUPS):
 def factors_of(s):
     pairs = zip(s.post.groups(), s.Z, strict=True)
     return [PartFactor.of(kernel, Zm, Xm) for (kernel, Xm), Zm in pairs]
+
+
+@pytest.mark.parametrize("kernel", ["matern52", "rbf"])
+@pytest.mark.parametrize("sizes", [(5, 5, 5), (5, 4, 6)])
+def test_parts_on_one_coordinate_are_evaluated_together(kernel, sizes, rng):
+    s = setting(rng, kernel=kernel, groups=((0,), (1, 2), (3,), (4,)))
+    for m, size in zip((0, 2, 3), sizes, strict=True):
+        s.Z[m] = irregular.frozen(rng.random((size, 1)))
+    draws = expand_joint(rng, s.post, factors_of(s), 2)
+    z = rng.random((3, 7))
+    for i in range(2):
+        found = together(draws, i, [3, 0, 2], z)
+        expected = [
+            draws[m].at(i, row[:, None]) for m, row in zip([3, 0, 2], z, strict=True)
+        ]
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9)
 
 
 def stacked(parts):

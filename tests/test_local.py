@@ -99,6 +99,26 @@ def test_the_best_of_all_rows_is_returned(rng):
     assert value == pytest.approx(waves(x[None])[0][0], abs=1e-14)
 
 
+@pytest.mark.parametrize("halving", [1, 3, 7])
+def test_halving_gives_up_the_higher_rows(halving, rng):
+    starts = rng.random((8, 3))
+    full, reached = descend(waves, starts, steps=60)
+    counts = []
+
+    def counted(X):
+        counts.append(len(X))
+        return waves(X)
+
+    X, values = descend(counted, starts, steps=60, halving=halving)
+    assert sum(counts) < 8 * len(counts)
+    np.testing.assert_array_equal(values, waves(X)[0])
+    assert (values <= waves(starts)[0]).all()
+    if halving == 7:  # by then the order of the rows is that of their ends
+        best = np.argmin(reached)
+        np.testing.assert_allclose(X[best], full[best], atol=1e-6)
+        assert np.argmin(values) == best
+
+
 def test_no_row_ends_above_its_start(rng):
     starts = rng.uniform(0.05, 0.97, (40, 3))
     for steps in (1, 2, 5):

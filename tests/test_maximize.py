@@ -260,6 +260,25 @@ def test_zooming_finds_a_minimum_between_the_candidates(rng):
     assert abs(u[0] - where) < gap / 8 / 4**4
 
 
+def test_zooming_together_is_zooming_one_by_one(rng):
+    groups = ((0,), (2,), (1, 3), (0,))  # two parts on coordinate 0
+    waves, parts, Z, values = problem(rng, groups)
+    asked = []
+
+    def lines(ms, z):
+        asked.append(list(ms))
+        return np.array(
+            [waves.value(m, row[:, None]) for m, row in zip(ms, z, strict=True)]
+        )
+
+    together = waves.parts._replace(lines=lines)
+    one_by_one = minimise_sum(parts, Z, values, 4, waves.parts)
+    np.testing.assert_array_equal(
+        minimise_sum(parts, Z, values, 4, together), one_by_one
+    )
+    assert asked == [[0, 3, 1]] * 5
+
+
 @pytest.mark.parametrize(("slope", "end"), [(1.7, 0.0), (-1.7, 1.0)])
 def test_zooming_reaches_the_ends_of_the_cube(slope, end, rng):
     Z = frozen(rng.uniform(0.1, 0.9, (9, 1)))

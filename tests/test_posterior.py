@@ -103,6 +103,21 @@ def test_moments_of_one_part_equal_the_parts(m, rng):
 
 
 @every_kernel
+def test_moments_of_lines_equal_those_of_their_parts(kernel, rng):
+    groups = ((3,), (0, 2), (1,), (3,), (4,))
+    gp = irregular.random_gp(rng, groups, kernel, noise=0.02)
+    X = rng.random((9, 5))
+    post = gp.condition(X, irregular.draw_outputs(rng, gp, X))
+    Z = rng.random((7, 5))
+    mean, var = post.line_moments(Z)
+    assert mean.shape == var.shape == (7, 4)
+    for i, m in enumerate([0, 2, 3, 4]):
+        expected = post.part_moments(m, Z[:, list(groups[m])])
+        np.testing.assert_allclose(mean[:, i], expected[0], rtol=1e-9, atol=1e-11)
+        np.testing.assert_allclose(var[:, i], expected[1], rtol=1e-7, atol=1e-11)
+
+
+@every_kernel
 @pytest.mark.parametrize("m", [0, 1])
 def test_gradient_of_part_moments_equals_finite_differences(kernel, m, rng):
     gp = irregular.random_gp(rng, ((0, 2), (1, 3, 2)), kernel, noise=0.02)

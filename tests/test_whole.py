@@ -15,6 +15,7 @@ from sumbo.maximize.improvement import Improvement
 from sumbo.maximize.whole import (
     BEST,
     BETAS,
+    TOLERANCE,
     minimise_whole,
     separable_minimisers,
     whole_candidates,
@@ -109,7 +110,7 @@ def test_candidates_cross_the_minimisers_with_the_best_observations(rng, monkeyp
     from_best = (points[:, None] == best).any(axis=1)
     both = from_low.any(axis=1) & from_best.any(axis=1)
     assert (from_low | from_best)[both].all()
-    assert both.sum() > 20
+    assert both.sum() > 10
 
 
 @pytest.mark.parametrize("k", range(4))
@@ -152,7 +153,13 @@ def known_candidates(monkeypatch, rng, data):
         known[part.coordinates] = frozen(U[:, list(part.coordinates)])
         return [known[part.coordinates]]
 
+    def along(_rng, _data, count):
+        U = data.domain.snap(rng.random((count, data.domain.dim)))
+        known.update({(p,): frozen(U[:, [p]]) for p in range(data.domain.dim)})
+        return U
+
     monkeypatch.setattr(module, "draw_candidates", drawn)
+    monkeypatch.setattr(module, "line_candidates", along)
     return known
 
 
@@ -195,8 +202,13 @@ def test_a_residual_part_has_no_say(name, rng, monkeypatch):
     bounds, groups = CASES[name]
     data, post = scene(rng, bounds, groups)
     known = known_candidates(monkeypatch, rng, data)
-    separable_minimisers(rng, post, data, 100)
-    assert set(known) == set(groups[:-1])
+    joined = separable_minimisers(rng, post, data, 100)
+    assert groups[-1] not in known
+    assert set(groups[:-1]) <= set(known)
+    best = data.U[np.argsort(data.y)[:BEST]]
+    for group in groups[:-1]:
+        own = np.vstack([known[group], best[:, list(group)]])
+        assert all(holds(own, u) for u in joined[:, list(group)])
 
 
 def test_a_single_group_on_all_coordinates_has_its_say(rng, monkeypatch):
@@ -237,7 +249,7 @@ def test_the_point_found_is_stationary_in_the_box(rng):
     u = minimise_whole(waves, waves(points)[0], points, ALL_FREE, starts=4, steps=80)
     slope = waves(u[None])[1][0]
     projected = np.clip(u - slope, 0.0, 1.0) - u
-    assert np.abs(projected).max() < 1e-3
+    assert np.abs(projected).max() < TOLERANCE
     assert waves(u[None])[0][0] < waves(points)[0].min() - 1e-3
 
 
@@ -288,4 +300,4 @@ def test_improvement_is_maximised_at_a_representable_point(case, rng):
     np.testing.assert_array_equal(data.domain.snap(u[None])[0], u)
     # No point of a further random search of the space lies lower by much.
     others = data.domain.snap(rng.random((2000, data.domain.dim)))
-    assert target.value(u[None])[0] <= target.value(others).min() + 1e-6
+    assert target.value(u[None])[0] <= target.value(others).min() + 1e-3

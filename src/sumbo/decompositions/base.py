@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from sumbo.data import Data
+from sumbo.gp.evidence import packed_squares
 from sumbo.registry import Registry
 from sumbo.structure import as_groups
 from sumbo.typing import Float, Groups, State, ndarray
@@ -58,8 +59,10 @@ def resolve(groups: Any) -> Decomposition:
 
 def distances(U: Float[ndarray, "N P"], blocks: Groups) -> Float[ndarray, "K T"]:
     """Return squared distances along each parameter between all pairs, packed."""
-    i, j = np.triu_indices(len(U))
-    return np.stack([((U[i][:, b] - U[j][:, b]) ** 2).sum(axis=1) for b in blocks])
+    s = packed_squares(U)
+    if all(len(block) == 1 for block in blocks):
+        return s[[block[0] for block in blocks]]
+    return np.stack([s[list(block)].sum(axis=0) for block in blocks])
 
 
 def expand(groups: Groups, blocks: Groups) -> Groups:

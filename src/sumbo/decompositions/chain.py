@@ -37,14 +37,16 @@ from sumbo.typing import Float, Group, Groups, Int, ndarray
 # Evidence, in nats, that each further member of a group must bring.
 PENALTY = 1.0
 # Quasi-Newton steps of each fit; the walk comes back to the same groups often.
-STEPS = 6
+STEPS = 4
 # How much of their own the parameters of the coordinates keep, sweep after sweep.
 OWN = (0.0, 0.5, 1.0)
 # Observations that structure learning looks at: every likelihood takes O(N³), and
 # structure shows in fewer than a search needs.
 OBSERVATIONS = 250
-# Likelihoods computed in one sweep at most: many parameters take turns.
-MOST = 160
+# Likelihoods computed for moves in one sweep at most: many parameters take turns.
+MOST = 100
+# Exchanges proposed in one sweep at most.
+EXCHANGES = 12
 
 
 class Visit(NamedTuple):
@@ -203,9 +205,13 @@ def _sweep(rng: np.random.Generator, target: Target, now: Visit, own: float) -> 
         partition = law.draw_group(rng, partition, int(j))
         if law.evaluations > MOST:
             break
-    partition = _exchange(rng, law, partition, steps=K)
+    partition = _exchange(rng, law, partition, steps=min(K, EXCHANGES))
     partition = metropolis.walk(
-        rng, partition, law.score, steps=max(2, K // 4), max_size=target.max_size
+        rng,
+        partition,
+        law.score,
+        steps=min(max(2, K // 4), 5),
+        max_size=target.max_size,
     )[-1].partition
     return target.fit(partition, now.gp)
 

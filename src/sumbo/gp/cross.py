@@ -11,14 +11,13 @@ from functools import partial
 
 import numpy as np
 
-from sumbo.kernels import GroupKernel, Kernel
+from sumbo.kernels import GroupKernel
 from sumbo.kernels.group import squared_distances
-from sumbo.kernels.lines import line_correlations, line_slopes
+from sumbo.kernels.lines import Lines
 from sumbo.typing import Float, Group, Groups, Int, ndarray
 
-# Elements worked on at a time: they stay in the cache, and the memory of arrays of this
-# size is used again and again, where larger ones would be fetched from the system.
-PANEL = 8192
+# Observations whose covariances with all later ones are computed together.
+ROWS = 16
 
 # From weights (b, N) of the covariances to the gradient (b, P) of their sum.
 Pullback = Callable[[Float[ndarray, "b N"]], Float[ndarray, "b P"]]
@@ -28,17 +27,15 @@ Pullback = Callable[[Float[ndarray, "b N"]], Float[ndarray, "b P"]]
 class Cross:
     """``Σ_m k_m(u, X)`` as a function of points u, with gradients.
 
-    ``lines`` are the coordinates of one-coordinate parts, ``lengths`` and
-    ``variances`` theirs, ``scaled`` the observations along them in units of
-    ``lengths``; ``others`` are the parts on several coordinates.
+    ``lines`` are the coordinates of one-coordinate parts, ``variances`` theirs,
+    ``along_lines`` the observations along them; ``others`` are the parts on several
+    coordinates.
     """
 
     X: Float[ndarray, "N P"]
-    kernel: Kernel
     lines: Int[ndarray, " L"]
-    lengths: Float[ndarray, " L"]
     variances: Float[ndarray, " L"]
-    scaled: Float[ndarray, "L N"]
+    along_lines: Lines
     others: Sequence[tuple[GroupKernel, Group]]
 
     @classmethod
@@ -55,23 +52,44 @@ class Cross:
         lengths = np.array([kernel.lengthscales[0] for kernel, _ in single])
         return cls(
             X=X,
-            kernel=kernels[0].kernel,
             lines=lines,
-            lengths=lengths,
             variances=np.array([kernel.variance for kernel, _ in single]),
-            scaled=X.T[lines] / lengths[:, None],
+            along_lines=Lines.of(kernels[0].kernel, X.T[lines], lengths),
             others=[pair for pair in pairs if len(pair[1]) > 1],
         )
 
     def __call__(self, U: Float[ndarray, "b P"]) -> Float[ndarray, "b N"]:
         """Return the covariances of the sum between points and observations."""
-        out = np.zeros((len(U), len(self.X)))
-        for chunk, u, x in self._lines(U):
-            k = line_correlations(self.kernel, u, x)
-            out += _weighted(self.variances[chunk], k)
-        for kernel, group in self.others:
-            out += kernel(U[:, group], self.X[:, group])
+        return self._since(0, U)
+
+    def gram(self) -> Float[ndarray, "N N"]:
+        """Return the covariances of the sum at the observations, Fortran-ordered.
+
+        Only the lower triangle has a meaning.
+        """
+        N = len(self.X)
+        out = np.empty((N, N), order="F")
+        rows = out.T  # C-ordered: columns of out are rows here
+        for start in range(0, N, ROWS):
+            stop = min(N, start + ROWS)
+            rows[start:stop, start:] = self._since(start, self.X[start:stop])
         return out
+
+    def _since(self, first: int, U: Float[ndarray, "b P"]) -> Float[ndarray, "b n"]:
+        """Return the covariances with the observations from the ``first`` on."""
+        out = np.zeros((len(U), len(self.X) - first))
+        for some, k in self.along_lines.correlations(U.T[self.lines], first):
+            out += _weighted(self.variances[some], k)
+        for kernel, group in self.others:
+            out += kernel(U[:, group], self.X[first:, group])
+        return out
+
+    def by_line(
+        self, U: Float[ndarray, "b P"]
+    ) -> Iterator[tuple[slice, Float[ndarray, "l b N"]]]:
+        """Yield the covariances of the one-coordinate parts, some lines at a time."""
+        for some, k in self.along_lines.correlations(U.T[self.lines]):
+            yield some, np.multiply(self.variances[some, None, None], k, out=k)
 
     def with_pullback(
         self, U: Float[ndarray, "b P"]
@@ -83,10 +101,9 @@ class Cross:
         """
         out = np.zeros((len(U), len(self.X)))
         along: list[tuple[slice, Float[ndarray, "l b N"]]] = []
-        for chunk, u, x in self._lines(U):
-            k, slope = line_slopes(self.kernel, u, x)
-            out += _weighted(self.variances[chunk], k)
-            along.append((chunk, slope))
+        for some, k, slope in self.along_lines.slopes(U.T[self.lines]):
+            out += _weighted(self.variances[some], k)
+            along.append((some, slope))
         within: list[Float[ndarray, "b N"]] = []
         for kernel, group in self.others:
             s = squared_distances(U[:, group], self.X[:, group], kernel.lengthscales)
@@ -104,11 +121,13 @@ class Cross:
         weights: Float[ndarray, "b N"],
     ) -> Float[ndarray, "b P"]:
         gradient = np.zeros(U.shape)
-        for chunk, slope in along:
+        # ∂k/∂u = −w (u − x)/ℓ², and slopes are w (u − x)·rate/ℓ.
+        units = self.along_lines.per_unit / self.along_lines.rate**2
+        for some, slope in along:
             pull = np.einsum("lbn,bn->lb", slope, weights)
-            pull *= -(self.variances / self.lengths)[chunk, None]
+            pull *= -(self.variances * units)[some, None]
             # Not +=: overlapping structures may have two parts on one coordinate.
-            np.add.at(gradient.T, self.lines[chunk], pull)
+            np.add.at(gradient.T, self.lines[some], pull)
         for (kernel, group), w in zip(self.others, within, strict=True):
             # Σ_n c_n (u − x_n) as two products: no array of all differences.
             g = list(group)
@@ -116,16 +135,6 @@ class Cross:
             pull = U[:, g] * c.sum(axis=1, keepdims=True) - c @ self.X[:, g]
             gradient[:, g] -= kernel.variance / kernel.lengthscales**2 * pull
         return gradient
-
-    def _lines(
-        self, U: Float[ndarray, "b P"]
-    ) -> Iterator[tuple[slice, Float[ndarray, "l b"], Float[ndarray, "l N"]]]:
-        """Yield points and data along some lines at a time, in units of lengths."""
-        step = max(1, PANEL // max(1, len(U) * len(self.X)))
-        for start in range(0, len(self.lines), step):
-            chunk = slice(start, start + step)
-            u = U.T[self.lines[chunk]] / self.lengths[chunk, None]
-            yield chunk, u, self.scaled[chunk]
 
 
 def _weighted(

@@ -3,18 +3,21 @@
 Symbols: ``T = N(N+1)/2`` packed pairs, ``D`` (d, T) squared differences of the
 coordinates of a group, ``k`` and ``w`` (M, T) correlations and weights. Everything
 beyond one Cholesky factor and one inverse is a pass over packed arrays or a product
-with ``D``, which never changes while parameters do.
+with ``D``, which never changes while parameters do. One-coordinate parts, of which
+there are most, are evaluated together and without an exponential per pair.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from sumbo.errors import TooLargeError
 from sumbo.kernels import Kernel
+from sumbo.kernels.lines import pair_exponentials, pair_slopes
 from sumbo.linalg import cho_solve, cholesky, inverse_lower, pack_lower, unpack_lower
-from sumbo.typing import Float, Groups, Int, ndarray
+from sumbo.typing import Float, Group, Groups, Int, ndarray
 
 # Bytes that the packed distances of one fit may take.
 LIMIT = 4 * 2**30
@@ -59,9 +62,28 @@ class Value(NamedTuple):
     jitter: float
 
 
+def packed_squares(X: Float[ndarray, "N P"]) -> Float[ndarray, "P T"]:
+    """Return squared differences along each coordinate for all pairs i ≤ j."""
+    along = np.ascontiguousarray(X.T)
+    second = np.triu_indices(len(X))[1]
+    difference = np.repeat(along, np.arange(len(X), 0, -1), axis=1)
+    difference -= np.take(along, second, axis=1, mode="clip")
+    return np.multiply(difference, difference, out=difference)
+
+
+def _rows(packed: Float[ndarray, "P T"], group: Group) -> Float[ndarray, "d T"]:
+    """Return the rows of a group, without a copy where they are consecutive."""
+    if group == tuple(range(group[0], group[0] + len(group))):
+        return packed[group[0] : group[0] + len(group)]
+    return packed[list(group)]
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evidence:
-    """log p(y | X, θ) of one structure on fixed inputs, for many θ and any y."""
+    """log p(y | X, θ) of one structure on fixed inputs, for many θ and any y.
+
+    ``lines`` are the parts on one coordinate, ``x`` the inputs along them.
+    """
 
     N: int
     kernel: Kernel
@@ -69,6 +91,8 @@ class Evidence:
     ties: tuple[Int[ndarray, "..."], ...]
     D: tuple[Float[ndarray, "..."], ...]
     diagonal: Int[ndarray, " N"]
+    lines: Int[ndarray, " L"]
+    x: Float[ndarray, "L N"]
 
     @classmethod
     def of(
@@ -85,7 +109,9 @@ class Evidence:
         """
         N = len(X)
         T = N * (N + 1) // 2
-        need = 8 * T * (sum(len(g) for g in groups) + 2 * len(groups))
+        lines = np.flatnonzero([len(g) == 1 for g in groups])
+        arrays = sum(len(g) for g in groups) + 2 * len(groups) + 2 * len(lines)
+        need = 8 * T * arrays
         if need > LIMIT:
             msg = (
                 f"a fit on N={N} points with {len(groups)} groups needs "
@@ -93,12 +119,20 @@ class Evidence:
                 f"{LIMIT / 2**30:.0f}). Fit on a subset of the points."
             )
             raise TooLargeError(msg)
-        i, j = np.triu_indices(N)
-        packed = {p: (X[i, p] - X[j, p]) ** 2 for p in {p for g in groups for p in g}}
-        D = tuple(np.stack([packed[p] for p in group]) for group in groups)
+        packed = packed_squares(X)
+        D = tuple(_rows(packed, group) for group in groups)
         # Row-wise upper order starts each row with its diagonal element.
         diagonal = np.cumsum(np.r_[0, np.arange(N, 1, -1)])
-        return cls(N=N, kernel=kernel, groups=groups, ties=ties, D=D, diagonal=diagonal)
+        return cls(
+            N=N,
+            kernel=kernel,
+            groups=groups,
+            ties=ties,
+            D=D,
+            diagonal=diagonal,
+            lines=lines,
+            x=X.T[[groups[m][0] for m in lines]],
+        )
 
     def rescaled(self, spans: Float[ndarray, " k"]) -> "Evidence":
         """Return the evidence with lengths measured in units of ``spans``."""
@@ -108,7 +142,7 @@ class Evidence:
             D / spans[tie][:, None] ** 2
             for D, tie in zip(self.D, self.ties, strict=True)
         )
-        return replace(self, D=D)
+        return replace(self, D=D, x=self.x / spans[self._line_ties][:, None])
 
     def evaluate(
         self,
@@ -123,8 +157,7 @@ class Evidence:
         (generalised least squares); at a maximum its own gradient is zero, so the
         gradient in the other parameters is unchanged.
         """
-        precisions = theta.lengthscales**-2.0
-        k, w = self._correlations(precisions)
+        k, w = self._correlations(theta.lengthscales)
         packed = theta.variances @ k
         packed[self.diagonal] += theta.noise
         K = unpack_lower(packed, self.N)
@@ -146,30 +179,78 @@ class Evidence:
         G = pack_lower(np.outer(alpha, alpha) - inverse_lower(L))
         noise_gradient = 0.5 * theta.noise * G[self.diagonal].sum()
         G[self.diagonal] *= 0.5
-        w *= G
-        # A length-scale that several groups share gathers from all of them.
-        slopes = [
-            variance * precisions[tie] * (D @ row)
-            for variance, tie, D, row in zip(
-                theta.variances, self.ties, self.D, w, strict=True
+        slopes = w @ G
+        by_length = np.zeros(len(theta.lengthscales))
+        # Not +=: a length-scale that several groups share gathers from all of them.
+        line_slopes = theta.variances[self.lines] * slopes[self.lines]
+        np.add.at(by_length, self._line_ties, line_slopes)
+        for m in self._others:
+            tie = self.ties[m]
+            weighted = self.D[m] @ (w[m] * G)
+            by_length[tie] += (
+                theta.variances[m] * theta.lengthscales[tie] ** -2.0 * weighted
             )
-        ]
-        lengthscale_gradient = np.bincount(
-            np.concatenate(self.ties), np.concatenate(slopes), len(precisions)
-        )
         gradient = np.concatenate(
-            [lengthscale_gradient, theta.variances * (k @ G), [noise_gradient]]
+            [by_length, theta.variances * (k @ G), [noise_gradient]]
         )
         return Value(log_likelihood, gradient, mean, jitter)
 
+    @cached_property
+    def _line_ties(self) -> Int[ndarray, " L"]:
+        """The length-scale of each part on one coordinate."""
+        return np.array([self.ties[m][0] for m in self.lines], dtype=int)
+
+    @cached_property
+    def _line_distances(self) -> Float[ndarray, "L T"]:
+        return np.sqrt(np.array([self.D[m][0] for m in self.lines]))
+
+    @cached_property
+    def _others(self) -> tuple[int, ...]:
+        """The parts on several coordinates."""
+        return tuple(m for m, group in enumerate(self.groups) if len(group) > 1)
+
+    @cached_property
+    def _second(self) -> Int[ndarray, " T"]:
+        """The larger index of each pair."""
+        return np.triu_indices(self.N)[1]
+
+    @cached_property
+    def _memory(self) -> Float[ndarray, "2 M T"]:
+        # Used by every evaluation: megabytes fetched from the system and given back
+        # each time cost more than what is computed in them.
+        return np.empty((2, len(self.D), self.D[0].shape[1]))
+
     def _correlations(
-        self, precisions: Float[ndarray, " k"]
+        self, lengthscales: Float[ndarray, " k"]
     ) -> tuple[Float[ndarray, "M T"], Float[ndarray, "M T"]]:
-        M, T = len(self.D), self.D[0].shape[1]
-        k, w = np.empty((M, T)), np.empty((M, T))
-        for m, (D, tie) in enumerate(zip(self.D, self.ties, strict=True)):
+        """Return k and w of each part; for parts on one coordinate w·s, not w."""
+        k, w = self._memory
+        T = k.shape[1]
+        if len(self.lines):
+            self._along_lines(lengthscales[self._line_ties], k, w)
+        for m in self._others:
+            precisions = lengthscales[self.ties[m]] ** -2.0
             for start in range(0, T, CHUNK):
                 chunk = slice(start, start + CHUNK)
-                s = precisions[tie] @ D[:, chunk]
+                s = precisions @ self.D[m][:, chunk]
                 k[m, chunk], w[m, chunk] = self.kernel.correlation_and_weight(s)
         return k, w
+
+    def _along_lines(
+        self,
+        lengthscales: Float[ndarray, " L"],
+        k: Float[ndarray, "M T"],
+        w: Float[ndarray, "M T"],
+    ) -> None:
+        """Write k and w·s of the parts on one coordinate."""
+        T = k.shape[1]
+        e = pair_exponentials(self.kernel, self.x / lengthscales[:, None], self._second)
+        rows, width = max(1, CHUNK // T), min(T, CHUNK)
+        for first in range(0, len(self.lines), rows):
+            some = slice(first, first + rows)
+            m, per_length = self.lines[some], 1.0 / lengthscales[some, None]
+            for start in range(0, T, width):
+                chunk = slice(start, start + width)
+                r = self._line_distances[some, chunk] * per_length
+                of_pairs = None if e is None else e[some, chunk]
+                k[m, chunk], w[m, chunk] = pair_slopes(self.kernel, r, of_pairs)

@@ -208,7 +208,7 @@ class MapFit:
                 jac=True,
                 method="L-BFGS-B",
                 bounds=bounds,
-                options={"maxiter": steps, "ftol": 1e-7, "gtol": 1e-4},
+                options={"maxiter": steps, "ftol": 1e-6, "gtol": 1e-4},
             )
         except NotPositiveDefiniteError:
             return False

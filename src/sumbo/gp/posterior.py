@@ -81,9 +81,7 @@ class Posterior:
             raise TooLargeError(msg)
         if gp.noise == 0:
             _refuse_contradictions(X, y)
-        K = np.zeros((len(X), len(X)), order="F")
-        for kernel, group in zip(gp.kernels, gp.groups, strict=True):
-            kernel.add_lower(X[:, group], K)
+        K = Cross.of(gp.kernels, gp.groups, X).gram()
         np.fill_diagonal(K, K.diagonal() + gp.noise)
         L, jitter = cholesky(K, what="covariance of the observations")
         alpha = cho_solve(L, y - gp.mean)
@@ -173,6 +171,24 @@ class Posterior:
         V = solve_lower(self.L, cross)
         var = kernel.variance - np.einsum("ij,ij->j", V, V)
         return cross.T @ self.alpha, np.maximum(var, 0.0)
+
+    def line_moments(
+        self, Z: Float[ndarray, "B P"]
+    ) -> tuple[Float[ndarray, "B L"], Float[ndarray, "B L"]]:
+        """Return mean and variance of each part on one coordinate, many at a time.
+
+        Part l is looked at in the coordinate of its own of the points ``Z``; parts
+        are those of ``cross.lines``, in this order.
+        """
+        lines, variances = self.cross.lines, self.cross.variances
+        mean, var = (np.empty((len(lines), len(Z))) for _ in range(2))
+        for some, cross in self.cross.by_line(Z):
+            flat = cross.reshape(-1, self.N)
+            V = solve_lower(self.L, flat.T)
+            mean[some] = (flat @ self.alpha).reshape(-1, len(Z))
+            explained = np.einsum("ij,ij->j", V, V).reshape(-1, len(Z))
+            var[some] = variances[some, None] - explained
+        return mean.T, np.maximum(var, 0.0).T
 
     def part_moments_gradient(
         self, m: int, Zm: Float[ndarray, "B d"]

@@ -28,6 +28,12 @@ class Matern:
         """Return k and w, given a and e = exp(−a), whose memory may be used."""
         raise NotImplementedError
 
+    def correlation_from(
+        self, a: Float[ndarray, "*shape"], e: Float[ndarray, "*shape"]
+    ) -> Float[ndarray, "*shape"]:
+        """Return k, given a and e = exp(−a), whose memory may be used."""
+        return self.from_exponential(a, e)[0]
+
     def spectral(
         self, rng: np.random.Generator, n: int, d: int
     ) -> Float[ndarray, "n d"]:
@@ -118,3 +124,14 @@ class Matern52(Matern):
         e *= 5.0 / 3.0
         a *= e
         return k, a
+
+    def correlation_from(
+        self, a: Float[ndarray, "*shape"], e: Float[ndarray, "*shape"]
+    ) -> Float[ndarray, "*shape"]:
+        """Return (1 + a (1 + a/3)) e."""
+        k = a * (1.0 / 3.0)
+        k += 1.0
+        k *= a
+        k += 1.0
+        k *= e
+        return k

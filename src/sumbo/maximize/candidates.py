@@ -31,13 +31,27 @@ def draw_candidates(
         if how == "uniform":
             U = rng.random((count, d))
         elif d == 1:
-            # One coordinate needs no quasi-random luck: a jittered grid with ends.
-            U = (np.arange(count) + rng.random(count))[:, None] / count
-            U[0], U[-1] = 0.0, 1.0
+            U = _jittered(rng, count, 1)
         else:
             U = _spread(rng, data, part, count)
         out.append(_snap(data, part, U))
     return out
+
+
+def line_candidates(
+    rng: np.random.Generator, data: Data, count: int
+) -> Float[ndarray, "count P"]:
+    """Return points that are candidates along each coordinate by itself."""
+    return data.domain.snap(_jittered(rng, count, data.domain.dim))
+
+
+def _jittered(
+    rng: np.random.Generator, count: int, d: int
+) -> Float[ndarray, "count d"]:
+    """Return a jittered grid with ends: one coordinate needs no quasi-random luck."""
+    U = (np.arange(count)[:, None] + rng.random((count, d))) / count
+    U[0], U[-1] = 0.0, 1.0
+    return U
 
 
 def _spread(

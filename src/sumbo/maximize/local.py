@@ -59,8 +59,12 @@ def descend(
     bounds: tuple[float, float] = (0.0, 1.0),
     steps: int = 50,
     tolerance: float = 1e-6,
+    halving: int | None = None,
 ) -> tuple[Float[ndarray, "b d"], Float[ndarray, " b"]]:
     """Return the local minimum below each start, and the values there.
+
+    With ``halving``, the higher half of the rows stops after every so many steps, for
+    those who only want the lowest; [jamieson2016].
 
     Raises:
         ArgumentError: If there is no start.
@@ -78,6 +82,10 @@ def descend(
         free = ~(((low >= X) & (g > 0)) | ((high <= X) & (g < 0)))
         live &= (np.abs(g * free) > tolerance).any(axis=1)
         rows = np.flatnonzero(live)
+        if halving and step and step % halving == 0:
+            rows = rows[np.argsort(f[rows], kind="stable")[: (len(rows) + 1) // 2]]
+            live[:] = False
+            live[rows] = True
         if len(rows) == 0:
             break
         P = _direction(H[rows], g[rows], free[rows])

@@ -67,7 +67,8 @@ TOLERANCE = 1e-3
 class Parts(NamedTuple):
     """The parts of a sum as functions of points z of the part's own coordinates.
 
-    ``value(m, z)`` returns part m at z; ``gradient(m, z)`` its value and its gradient.
+    ``value(m, z)`` returns part m at z; ``gradient(m, z)`` its value and its gradient;
+    ``lines(ms, z)`` several parts on one coordinate, each at a row of its own.
     """
 
     value: Callable[[int, Float[ndarray, "b d"]], Float[ndarray, " b"]]
@@ -75,6 +76,17 @@ class Parts(NamedTuple):
         [int, Float[ndarray, "b d"]],
         tuple[Float[ndarray, " b"], Float[ndarray, "b d"]],
     ]
+    lines: (
+        Callable[[list[int], Float[ndarray, "l b"]], Float[ndarray, "l b"]] | None
+    ) = None
+
+    def along(self, ms: list[int], z: Float[ndarray, "l b"]) -> Float[ndarray, "l b"]:
+        """Return parts on one coordinate, together if there is a way to."""
+        if self.lines is not None:
+            return self.lines(ms, z)
+        return np.array(
+            [self.value(m, row[:, None]) for m, row in zip(ms, z, strict=True)]
+        )
 
 
 def minimise_overlapping(

@@ -34,12 +34,21 @@ def minimise_sum(
         free: Coordinates that may leave the candidate (not integers, not one-hot).
     """
     u = np.empty(dim)
-    for part, Zc, f in zip(parts, Z, values, strict=True):
+    lines: list[int] = []
+    for c, (part, Zc, f) in enumerate(zip(parts, Z, values, strict=True)):
         best = int(np.argmin(f))
         z = Zc[best]
-        if functions is not None:
+        moving = free is None or free[list(part.coordinates)].any()
+        if functions is not None and moving and len(z) == 1:
+            lines.append(c)
+        elif functions is not None:
             z = _refine(part, Zc, f, best, functions, free)
         u[list(part.coordinates)] = z
+    if lines and functions is not None:
+        chosen = [parts[c] for c in lines]
+        u[[part.coordinates[0] for part in chosen]] = _zoom(
+            chosen, [Z[c] for c in lines], [values[c] for c in lines], functions
+        )
     return u
 
 
@@ -63,8 +72,6 @@ def _refine(
         return minimise_overlapping(part, Z, f, functions, moving)
     if not moving.any():
         return z0
-    if len(z0) == 1:
-        return _zoom(part, Z, f, best, functions)
 
     def evaluate(x: Float[ndarray, " k"]) -> tuple[float, Float[ndarray, " k"]]:
         z = z0.copy()
@@ -92,26 +99,41 @@ def _refine(
 
 
 def _zoom(
-    part: Component,
-    Z: Float[ndarray, "B 1"],
-    f: Float[ndarray, " B"],
-    best: int,
+    parts: list[Component],
+    Z: list[Float[ndarray, "B 1"]],
+    f: list[Float[ndarray, " B"]],
     functions: Parts,
-) -> Float[ndarray, " 1"]:
-    """Return the best of finer and finer grids between the best candidate's neighbours.
+) -> Float[ndarray, " l"]:
+    """Return, for each of some components of one coordinate, where it is least.
 
-    On one coordinate this needs no gradient and a tenth of the time of a
-    quasi-Newton search: each round evaluates a handful of points at once.
+    Finer and finer grids between the neighbours of the best candidate: this needs no
+    gradient and a tenth of the time of a quasi-Newton search, and all components are
+    evaluated together.
     """
-    z, value = Z[best], f[best]
-    below, above = Z[z > Z], Z[z < Z]
-    low = below.max() if len(below) else 0.0
-    high = above.min() if len(above) else 1.0
+    z, value, low, high = np.array(
+        [_bracket(Zc[:, 0], fc) for Zc, fc in zip(Z, f, strict=True)]
+    ).T
+    rows = [i for i, part in enumerate(parts) for _ in part.groups]
+    groups = [m for part in parts for m in part.groups]
+    every = np.arange(len(parts))
     for _ in range(ZOOMS):
-        grid = np.linspace(low, high, ZOOM_POINTS)[:, None]
-        values = np.sum([functions.value(m, grid) for m in part.groups], axis=0)
-        i = int(np.argmin(values))
-        if values[i] < value:
-            z, value = grid[i], values[i]
-        low, high = grid[max(i - 1, 0), 0], grid[min(i + 1, ZOOM_POINTS - 1), 0]
+        grid = np.linspace(low, high, ZOOM_POINTS, axis=1)
+        values = np.zeros(grid.shape)
+        np.add.at(values, rows, functions.along(groups, grid[rows]))
+        i = np.argmin(values, axis=1)
+        lower = values[every, i] < value
+        z = np.where(lower, grid[every, i], z)
+        value = np.where(lower, values[every, i], value)
+        low = grid[every, np.maximum(i - 1, 0)]
+        high = grid[every, np.minimum(i + 1, ZOOM_POINTS - 1)]
     return z
+
+
+def _bracket(
+    z: Float[ndarray, " B"], f: Float[ndarray, " B"]
+) -> tuple[float, float, float, float]:
+    """Return the best candidate, its value, and its neighbours or ends of the cube."""
+    best = int(np.argmin(f))
+    low = z[z < z[best]].max(initial=0.0)
+    high = z[z > z[best]].min(initial=1.0)
+    return float(z[best]), float(f[best]), float(low), float(high)

@@ -6,24 +6,26 @@ the best observations, are starts of a local descent of the function itself, nex
 points spread over the cube and around the best observations.
 """
 
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
 from sumbo.data import Data
 from sumbo.gp import Posterior
-from sumbo.maximize.candidates import draw_candidates
+from sumbo.maximize.candidates import draw_candidates, line_candidates
 from sumbo.maximize.components import Component
 from sumbo.maximize.local import RowFunction, descend
 from sumbo.typing import Bool, Float, ndarray
 
 # Bounds μ − β σ of the parts, from pure exploitation to exploration.
 BETAS = (0.0, 0.5, 1.0, 2.0)
-SPREAD, LOCAL, CROSSED = 128, 128, 64
+SPREAD, LOCAL, CROSSED = 64, 64, 32
 # Observations that points are drawn around.
 BEST = 5
 # Slope at which a descent ends: across the whole cube, it is worth this much.
-TOLERANCE = 1e-3
+TOLERANCE = 1e-2
+# Steps after which the worse half of the descents is given up.
+HALVING = 4
 # Share of the parameters that a point near an observation has changed.
 CHANGED = 0.3
 
@@ -53,7 +55,9 @@ def minimise_whole(
 
     # A coordinate without slope never moves.
     held = partial(_held, f_and_grad, free)
-    found, reached = descend(held, top, steps=steps, tolerance=TOLERANCE)
+    found, reached = descend(
+        held, top, steps=steps, tolerance=TOLERANCE, halving=HALVING
+    )
     return found[int(np.argmin(reached))]
 
 
@@ -72,11 +76,10 @@ def whole_candidates(
     per_part: int,
 ) -> Float[ndarray, "n P"]:
     """Return points among which a function close to the sum of parts may be least."""
-    from scipy.stats import qmc  # a second of import time that few calls need
-
-    P = data.domain.dim
     best = data.U[np.argsort(data.y, kind="stable")[:BEST]]
-    spread = qmc.Sobol(P, rng=rng).random(SPREAD)
+    # Sobol points, rotated at random: as evenly spread as scrambled ones, while
+    # scrambling takes longer than all else here where parameters are many.
+    spread = (_sobol(data.domain.dim) + rng.random(data.domain.dim)) % 1.0
     near = _near(rng, data, best, free)
     joined = separable_minimisers(rng, post, data, per_part)
     one = joined[rng.integers(len(joined), size=CROSSED)]
@@ -84,6 +87,15 @@ def whole_candidates(
     share = rng.random((CROSSED, 1))
     crossed = np.where(_by_parameter(rng, data, share), one, other)
     return data.domain.snap(np.vstack([best, spread, near, joined, crossed]))
+
+
+@cache
+def _sobol(P: int) -> Float[ndarray, "n P"]:
+    from scipy.stats import qmc  # a second of import time that few calls need
+
+    points = qmc.Sobol(P, scramble=False).random(SPREAD)
+    points.setflags(write=False)
+    return points
 
 
 def separable_minimisers(
@@ -94,12 +106,18 @@ def separable_minimisers(
     Parts on all coordinates of several, such as a residual part, have no say here:
     theirs is the descent.
     """
-    P = data.domain.dim
-    order = np.argsort(data.y, kind="stable")
-    best = data.U[order[:BEST]]
+    best = data.U[np.argsort(data.y, kind="stable")[:BEST]]
     out = np.tile(best[0], (len(BETAS), 1))
+    lines = post.cross.lines
+    if len(lines):
+        Z = np.vstack([line_candidates(rng, data, per_part), best])
+        mean, var = post.line_moments(Z)
+        sd = np.sqrt(var)
+        for i, beta in enumerate(BETAS):
+            out[i, lines] = Z[np.argmin(mean - beta * sd, axis=0), lines]
     for m, group in enumerate(post.gp.groups):
-        if len(group) == P and len(post.gp.groups) > 1:
+        residual = len(group) == data.domain.dim and len(post.gp.groups) > 1
+        if len(group) == 1 or residual:
             continue
         part = Component(
             coordinates=group, groups=(m,), columns=(tuple(range(len(group))),)

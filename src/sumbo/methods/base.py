@@ -4,6 +4,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -22,7 +23,7 @@ from sumbo.maximize import (
     minimise_sum,
 )
 from sumbo.registry import Registry, nearest
-from sumbo.sampling.expansion import Expansion
+from sumbo.sampling.expansion import Expansion, together
 from sumbo.sampling.factors import PartFactor
 from sumbo.sampling.growth import fresh_factors, grown_factors
 from sumbo.typing import Bool, Float, Groups, State, ndarray
@@ -104,7 +105,7 @@ class AdditiveModel:
     kernel: str = "matern52"
     fit: str = "map"
     refit: int = 5
-    growth: float = 0.15
+    growth: float = 0.25
     starts: int = 2
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -119,7 +120,7 @@ class AdditiveModel:
             require_positive_integer(name, getattr(self, name))
         number = isinstance(self.growth, (int, float)) and self.growth is not True
         if not (number and 0 <= self.growth < np.inf):
-            msg = f"growth={self.growth!r} is not a number from 0 on, such as 0.15."
+            msg = f"growth={self.growth!r} is not a number from 0 on, such as 0.25."
             raise ArgumentError(msg)
 
     def model(
@@ -250,6 +251,7 @@ def minimise_draws(
         functions = Parts(
             lambda m, z, i=i: draws[m].at(i, z),
             lambda m, z, i=i: draws[m].gradient(i, z),
+            partial(together, draws, i),
         )
         refined = functions if settings.refine else None
         out[i] = minimise_sum(parts, Z, values, data.domain.dim, refined, free)

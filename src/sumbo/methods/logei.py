@@ -32,7 +32,7 @@ class LogExpectedImprovement(AdditiveModel):
     label: ClassVar[str] = "log EI"
 
     descents: int = 8
-    candidates: int = 64
+    candidates: int = 32
 
     def __post_init__(self) -> None:
         super().__post_init__()

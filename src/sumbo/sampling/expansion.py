@@ -12,6 +12,7 @@ import numpy as np
 
 from sumbo.gp import Posterior
 from sumbo.kernels import GroupKernel
+from sumbo.kernels.lines import Lines
 from sumbo.linalg import cho_solve, cholesky, times_lower
 from sumbo.sampling.factors import PartFactor
 from sumbo.sampling.joint import update
@@ -38,6 +39,29 @@ class Expansion:
         k, slope = self.kernel.input_gradient(z, self.A)
         c = self.coefficients[:, i]
         return k @ c, np.einsum("bad,a->bd", slope, c)
+
+
+def together(
+    draws: list[Expansion], i: int, ms: list[int], z: Float[ndarray, "l b"]
+) -> Float[ndarray, "l b"]:
+    """Return draw i of several parts on one coordinate, each at points of its own."""
+    some = [draws[m] for m in ms]
+    if len({len(draw.A) for draw in some}) > 1:
+        return np.array(
+            [draw.at(i, row[:, None]) for draw, row in zip(some, z, strict=True)]
+        )
+    lines = Lines.of(
+        some[0].kernel.kernel,
+        np.array([draw.A[:, 0] for draw in some]),
+        np.array([draw.kernel.lengthscales[0] for draw in some]),
+    )
+    weights = np.array(
+        [draw.kernel.variance * draw.coefficients[:, i] for draw in some]
+    )
+    out = np.empty(z.shape)
+    for chunk, k in lines.correlations(z):
+        out[chunk] = np.einsum("lba,la->lb", k, weights[chunk])
+    return out
 
 
 def expand_joint(
