@@ -17,7 +17,8 @@ parameters fixed, the stationary law would be
 Parameters fitted to a wrong group defend it. So in two sweeps of three, those of all
 coordinates are drawn towards their geometric mean before the groups are drawn. On 30
 functions of 10 parameters in groups of 1 to 3, from 60 points, the co-membership over
-the second half of 18 sweeps tells pairs that belong together with a mean AUC of 0.98.
+the 24 sweeps that a walk begins with tells pairs that belong together with a mean AUC
+of 0.975 (five below 0.95).
 """
 
 import math
