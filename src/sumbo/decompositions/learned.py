@@ -14,6 +14,8 @@ from sumbo.typing import Groups, State
 
 # Partitions that are remembered, for the co-membership of parameters.
 REMEMBERED = 60
+# Observations per parameter from which groups can be told.
+TOLD_BY = 2
 
 
 @DECOMPOSITIONS.register("learned")
@@ -26,6 +28,9 @@ class Learned:
         first_sweeps: Sweeps of the walk when it begins; two or three times as many
             where it begins with 50 or 75 observations, which can tell more.
         sweeps: Sweeps at every later refit, which go on from the last state.
+
+    While observations are fewer than twice the parameters, which can tell little, a
+    third of these sweeps is made.
     """
 
     changes: ClassVar[bool] = True
@@ -51,9 +56,7 @@ class Learned:
             start = target.singletons()
         else:
             start = target.fit(_as_groups(state["partition"]), last)
-        begins = self.first_sweeps * int(np.clip(len(data.y) // 25, 1, 3))
-        sweeps = self.sweeps if state else begins
-        visits = walk(rng, target, start, sweeps)
+        visits = walk(rng, target, start, self._sweeps(len(data.y), K, bool(state)))
         seen = [*state.get("visited", ()), *(_listed(v.groups) for v in visits)]
         chosen = self.choose(rng, target, visits[-1], last)
         return chosen.groups, {
@@ -63,6 +66,12 @@ class Learned:
             "log_theta": chosen.gp.hyperparameters().log(),
             "mean": chosen.gp.mean,
         }
+
+    def _sweeps(self, N: int, K: int, goes_on: bool) -> int:
+        sweeps = self.sweeps if goes_on else self.first_sweeps
+        if N < TOLD_BY * K:
+            return max(1, sweeps // 3)
+        return sweeps if goes_on else sweeps * min(max(N // 25, 1), 3)
 
     def choose(
         self,
