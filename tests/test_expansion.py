@@ -13,7 +13,12 @@ import reference
 from draws import law_p_value
 from sumbo import AdditiveGP
 from sumbo.sampling import growth
-from sumbo.sampling.expansion import expand_joint, expand_marginal, together
+from sumbo.sampling.expansion import (
+    expand_joint,
+    expand_marginal,
+    gradients_together,
+    together,
+)
 from sumbo.sampling.factors import PartFactor
 from sumbo.sampling.growth import grown_factors
 
@@ -58,6 +63,13 @@ def test_parts_on_one_coordinate_are_evaluated_together(kernel, sizes, rng):
             draws[m].at(i, row[:, None]) for m, row in zip([3, 0, 2], z, strict=True)
         ]
         np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9)
+        value, slope = gradients_together(draws, i, [3, 0, 2], z)
+        np.testing.assert_allclose(value, found, rtol=1e-8, atol=1e-9)
+        one_by_one = [
+            draws[m].gradient(i, row[:, None])[1][:, 0]
+            for m, row in zip([3, 0, 2], z, strict=True)
+        ]
+        np.testing.assert_allclose(slope, one_by_one, rtol=1e-7, atol=1e-7)
 
 
 def stacked(parts):

@@ -23,7 +23,7 @@ from sumbo.maximize import (
     minimise_sum,
 )
 from sumbo.registry import Registry, nearest
-from sumbo.sampling.expansion import Expansion, together
+from sumbo.sampling.expansion import Expansion, gradients_together, together
 from sumbo.sampling.factors import PartFactor
 from sumbo.sampling.growth import fresh_factors, grown_factors
 from sumbo.typing import Bool, Float, Groups, State, ndarray
@@ -252,6 +252,7 @@ def minimise_draws(
             lambda m, z, i=i: draws[m].at(i, z),
             lambda m, z, i=i: draws[m].gradient(i, z),
             partial(together, draws, i),
+            partial(gradients_together, draws, i),
         )
         refined = functions if settings.refine else None
         out[i] = minimise_sum(parts, Z, values, data.domain.dim, refined, free)

@@ -45,23 +45,40 @@ def together(
     draws: list[Expansion], i: int, ms: list[int], z: Float[ndarray, "l b"]
 ) -> Float[ndarray, "l b"]:
     """Return draw i of several parts on one coordinate, each at points of its own."""
-    some = [draws[m] for m in ms]
-    if len({len(draw.A) for draw in some}) > 1:
-        return np.array(
-            [draw.at(i, row[:, None]) for draw, row in zip(some, z, strict=True)]
-        )
-    lines = Lines.of(
-        some[0].kernel.kernel,
-        np.array([draw.A[:, 0] for draw in some]),
-        np.array([draw.kernel.lengthscales[0] for draw in some]),
-    )
-    weights = np.array(
-        [draw.kernel.variance * draw.coefficients[:, i] for draw in some]
-    )
+    lines, weights = _lines(draws, i, ms)
     out = np.empty(z.shape)
-    for chunk, k in lines.correlations(z):
-        out[chunk] = np.einsum("lba,la->lb", k, weights[chunk])
+    for some, k in lines.correlations(z):
+        out[some] = np.einsum("lba,la->lb", k, weights[some])
     return out
+
+
+def gradients_together(
+    draws: list[Expansion], i: int, ms: list[int], z: Float[ndarray, "l b"]
+) -> tuple[Float[ndarray, "l b"], Float[ndarray, "l b"]]:
+    """Return draw i of several parts on one coordinate, and its slopes."""
+    lines, weights = _lines(draws, i, ms)
+    value, slope = np.empty(z.shape), np.empty(z.shape)
+    for some, k, s in lines.slopes(z):
+        value[some] = np.einsum("lba,la->lb", k, weights[some])
+        slope[some] = np.einsum("lba,la->lb", s, weights[some])
+    # As in ``gp.cross``: −∂k/∂z = w (z − a)/ℓ², and ``slopes`` are w (z − a)·rate/ℓ.
+    slope *= -(lines.per_unit / lines.rate**2)[:, None]
+    return value, slope
+
+
+def _lines(
+    draws: list[Expansion], i: int, ms: list[int]
+) -> tuple[Lines, Float[ndarray, "l A"]]:
+    """Return where parts on one coordinate were drawn, and weights of their kernels."""
+    most = max(len(draws[m].A) for m in ms)
+    x, weights = (np.zeros((len(ms), most)) for _ in range(2))
+    for row, m in enumerate(ms):
+        # Parts with fewer points repeat one, with no weight.
+        n = len(draws[m].A)
+        x[row, :n], x[row, n:] = draws[m].A[:, 0], draws[m].A[0, 0]
+        weights[row, :n] = draws[m].kernel.variance * draws[m].coefficients[:, i]
+    lengths = np.array([draws[m].kernel.lengthscales[0] for m in ms])
+    return Lines.of(draws[ms[0]].kernel.kernel, x, lengths), weights
 
 
 def expand_joint(
