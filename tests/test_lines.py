@@ -5,7 +5,7 @@ import pytest
 
 from irregular import frozen
 from sumbo.kernels import KERNELS, as_kernel, lines as module
-from sumbo.kernels.lines import LARGEST, Lines, pair_exponentials, pair_slopes
+from sumbo.kernels.lines import LARGEST, Lines, exponentials, of_pairs, pair_slopes
 
 kernels = pytest.mark.parametrize("name", KERNELS.names())
 
@@ -78,14 +78,15 @@ def test_pairs_equal_the_kernel_of_the_distance(name, reach, rng):
     i, j = np.triu_indices(x.shape[1])
     r = np.abs(x[:, i] - x[:, j])
     k, w = kernel.correlation_and_weight(r**2)
-    found, slopes = pair_slopes(kernel, r, pair_exponentials(kernel, x, j))
+    up = exponentials(kernel, x)
+    e = None if up is None else of_pairs(up, j)
+    found, slopes = pair_slopes(kernel, r**2, e)
     np.testing.assert_allclose(found, k, rtol=3e-13)
     np.testing.assert_allclose(slopes, w * r**2, rtol=3e-13, atol=1e-300)
 
 
-def test_pairs_have_exponentials_where_they_are_safe(rng):
+def test_exponentials_are_used_where_they_are_safe(rng):
     _, x = lines(rng, 1.0)
-    second = np.triu_indices(x.shape[1])[1]
-    assert pair_exponentials(as_kernel("matern52"), x, second) is not None
-    assert pair_exponentials(as_kernel("rbf"), x, second) is None
-    assert pair_exponentials(as_kernel("matern52"), 1e3 * x, second) is None
+    assert exponentials(as_kernel("matern52"), x) is not None
+    assert exponentials(as_kernel("rbf"), x) is None
+    assert exponentials(as_kernel("matern52"), 1e3 * x) is None

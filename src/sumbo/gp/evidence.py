@@ -15,7 +15,7 @@ import numpy as np
 
 from sumbo.errors import TooLargeError
 from sumbo.kernels import Kernel
-from sumbo.kernels.lines import pair_exponentials, pair_slopes
+from sumbo.kernels.lines import exponentials, of_pairs, pair_slopes
 from sumbo.linalg import cho_solve, cholesky, inverse_lower, pack_lower, unpack_lower
 from sumbo.typing import Float, Group, Groups, Int, ndarray
 
@@ -73,8 +73,9 @@ def packed_squares(X: Float[ndarray, "N P"]) -> Float[ndarray, "P T"]:
 
 def _rows(packed: Float[ndarray, "P T"], group: Group) -> Float[ndarray, "d T"]:
     """Return the rows of a group, without a copy where they are consecutive."""
-    if group == tuple(range(group[0], group[0] + len(group))):
-        return packed[group[0] : group[0] + len(group)]
+    first = group[0] if group else 0
+    if group == tuple(range(first, first + len(group))):
+        return packed[first : first + len(group)]
     return packed[list(group)]
 
 
@@ -82,7 +83,8 @@ def _rows(packed: Float[ndarray, "P T"], group: Group) -> Float[ndarray, "d T"]:
 class Evidence:
     """log p(y | X, θ) of one structure on fixed inputs, for many θ and any y.
 
-    ``lines`` are the parts on one coordinate, ``x`` the inputs along them.
+    ``lines`` are the parts on one coordinate, ``x`` the inputs along them, and
+    ``squares`` their rows of ``D``, together.
     """
 
     N: int
@@ -93,6 +95,7 @@ class Evidence:
     diagonal: Int[ndarray, " N"]
     lines: Int[ndarray, " L"]
     x: Float[ndarray, "L N"]
+    squares: Float[ndarray, "L T"]
 
     @classmethod
     def of(
@@ -110,8 +113,7 @@ class Evidence:
         N = len(X)
         T = N * (N + 1) // 2
         lines = np.flatnonzero([len(g) == 1 for g in groups])
-        arrays = sum(len(g) for g in groups) + 2 * len(groups) + 2 * len(lines)
-        need = 8 * T * arrays
+        need = 8 * T * (sum(len(g) for g in groups) + 2 * len(groups) + len(lines))
         if need > LIMIT:
             msg = (
                 f"a fit on N={N} points with {len(groups)} groups needs "
@@ -121,6 +123,7 @@ class Evidence:
             raise TooLargeError(msg)
         packed = packed_squares(X)
         D = tuple(_rows(packed, group) for group in groups)
+        coordinates = tuple(groups[m][0] for m in lines)
         # Row-wise upper order starts each row with its diagonal element.
         diagonal = np.cumsum(np.r_[0, np.arange(N, 1, -1)])
         return cls(
@@ -131,7 +134,8 @@ class Evidence:
             D=D,
             diagonal=diagonal,
             lines=lines,
-            x=X.T[[groups[m][0] for m in lines]],
+            x=X.T[list(coordinates)],
+            squares=_rows(packed, coordinates),
         )
 
     def rescaled(self, spans: Float[ndarray, " k"]) -> "Evidence":
@@ -142,7 +146,8 @@ class Evidence:
             D / spans[tie][:, None] ** 2
             for D, tie in zip(self.D, self.ties, strict=True)
         )
-        return replace(self, D=D, x=self.x / spans[self._line_ties][:, None])
+        units = spans[self._line_ties][:, None]
+        return replace(self, D=D, x=self.x / units, squares=self.squares / units**2)
 
     def evaluate(
         self,
@@ -201,10 +206,6 @@ class Evidence:
         return np.array([self.ties[m][0] for m in self.lines], dtype=int)
 
     @cached_property
-    def _line_distances(self) -> Float[ndarray, "L T"]:
-        return np.sqrt(np.array([self.D[m][0] for m in self.lines]))
-
-    @cached_property
     def _others(self) -> tuple[int, ...]:
         """The parts on several coordinates."""
         return tuple(m for m, group in enumerate(self.groups) if len(group) > 1)
@@ -244,13 +245,16 @@ class Evidence:
     ) -> None:
         """Write k and w·s of the parts on one coordinate."""
         T = k.shape[1]
-        e = pair_exponentials(self.kernel, self.x / lengthscales[:, None], self._second)
-        rows, width = max(1, CHUNK // T), min(T, CHUNK)
-        for first in range(0, len(self.lines), rows):
+        x, precisions = self.x / lengthscales[:, None], lengthscales**-2.0
+        up = exponentials(self.kernel, x)
+        rows = max(1, CHUNK // T)
+        for first in range(0, len(lengthscales), rows):
             some = slice(first, first + rows)
-            m, per_length = self.lines[some], 1.0 / lengthscales[some, None]
-            for start in range(0, T, width):
-                chunk = slice(start, start + width)
-                r = self._line_distances[some, chunk] * per_length
-                of_pairs = None if e is None else e[some, chunk]
-                k[m, chunk], w[m, chunk] = pair_slopes(self.kernel, r, of_pairs)
+            m = self.lines[some]
+            e = None if up is None else of_pairs(up[some], self._second)
+            for start in range(0, T, CHUNK):
+                chunk = slice(start, start + CHUNK)
+                s = self.squares[some, chunk] * precisions[some, None]
+                k[m, chunk], w[m, chunk] = pair_slopes(
+                    self.kernel, s, None if e is None else e[:, chunk]
+                )

@@ -108,39 +108,43 @@ class Lines:
             yield some, u[some, :, None] - x[some], e
 
 
-def pair_exponentials(
-    kernel: Kernel, x: Float[ndarray, "l N"], second: Int[ndarray, " T"]
-) -> Float[ndarray, "l T"] | None:
-    """Return exp(√(2ν)(x_i − x_j)) for all i ≤ j, row by row, of a Matérn kernel.
+def exponentials(
+    kernel: Kernel, x: Float[ndarray, "l N"]
+) -> Float[ndarray, "l N"] | None:
+    """Return exp(√(2ν)(x − middle)), whose ratios a Matérn kernel consists of.
 
-    The lesser of these and their reciprocals is what the kernel needs. ``second`` is
-    the j of each pair. None for other kernels, and where it would overflow.
+    ``x`` are in units of the length-scale. None for other kernels, and where it would
+    overflow.
     """
     if not isinstance(kernel, Matern):
         return None
     z = math.sqrt(2.0 * kernel.nu) * (x - _middle(x))
-    if not _safe(z):
-        return None
-    up = np.exp(z)
-    e = np.repeat(up, np.arange(x.shape[1], 0, -1), axis=1)
+    return np.exp(z) if _safe(z) else None
+
+
+def of_pairs(
+    up: Float[ndarray, "l N"], second: Int[ndarray, " T"]
+) -> Float[ndarray, "l T"]:
+    """Return the ratios up_i/up_j for all i ≤ j, row by row; ``second`` are the j."""
+    e = np.repeat(up, np.arange(up.shape[1], 0, -1), axis=1)
     # "clip" spares the check of every index, half of the time of a take.
     e *= np.take(1.0 / up, second, axis=1, mode="clip")
     return e
 
 
 def pair_slopes(
-    kernel: Kernel, r: Float[ndarray, "l T"], e: Float[ndarray, "l T"] | None
-) -> tuple[Float[ndarray, "l T"], Float[ndarray, "l T"]]:
-    """Return k and ∂k/∂log ℓ = w r², given distances r in units of ℓ.
+    kernel: Kernel, s: Float[ndarray, "*T"], e: Float[ndarray, "*T"] | None
+) -> tuple[Float[ndarray, "*T"], Float[ndarray, "*T"]]:
+    """Return k and ∂k/∂log ℓ = w s, given squared distances s in units of ℓ.
 
-    ``e`` are their ``pair_exponentials``, whose memory is used.
+    ``e`` are the exponentials ``of_pairs`` or None; the memory of both is used.
     """
-    s = r * r
     if e is None or not isinstance(kernel, Matern):
         k, w = kernel.correlation_and_weight(s)
     else:
-        e = np.minimum(e, 1.0 / e, out=e)
-        k, w = kernel.from_exponential(r * math.sqrt(2.0 * kernel.nu), e)
+        a = np.sqrt(s)
+        a *= math.sqrt(2.0 * kernel.nu)
+        k, w = kernel.from_exponential(a, np.minimum(e, 1.0 / e, out=e))
     return k, np.multiply(w, s, out=s)  # not in w, which may be k itself
 
 
