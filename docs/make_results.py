@@ -25,6 +25,17 @@ PAGE = DOCS / "results.md"
 FIGURES = DOCS / "figures" / "results"
 # Pairs whose order the paper makes claims about.
 PAIRS = (("alcb2", "ts"), ("alcb2", "ats"), ("ts", "ats"))
+# Whom the default is compared with, one by one.
+RIVALS = (
+    "optuna-gp-exact",
+    "optuna-tpe",
+    "optuna-cmaes",
+    "trust-region",
+    "botorch-logei",
+    "ts",
+    "ats",
+    "alcb2",
+)
 # Cells of the whole paper: 15 problems, 6 methods, 2 batch sizes, 100 replicates.
 REPLICATES, PROBLEMS = 100, 15
 
@@ -115,9 +126,27 @@ def quality(folder: Path) -> str:
     return "\n".join(lines).strip()
 
 
-def botorch(folder: Path) -> str:
+def duels(results: Results) -> str:
+    """Return how often the default ends below each rival from the same start."""
+    rows = []
+    for batch in results.batches:
+        for rival in RIVALS:
+            found = contrasts(results, "logei", rival, batch)
+            if not found:
+                continue
+            wins = sum(c.paired.wins for c in found)
+            losses = sum(c.paired.losses for c in found)
+            ahead = sum(c.paired.median < 0 for c in found)
+            runs = [results.runs[c.problem, rival, batch] for c in found]
+            seconds = np.median(np.concatenate([r.ask_cpu_s.sum(axis=1) for r in runs]))
+            row = [f"{wins} : {losses}", f"{ahead} of {len(found)}", f"{seconds:.2g}"]
+            rows.append([str(batch), rival, *row])
+    header = ["batch", "logei against", "runs won : lost", "problems ahead"]
+    return markdown([*header, "rival's CPU s / run"], rows)
+
+
+def botorch(results: Results) -> str:
     """Return sumbo's default beside BoTorch's, on the runs that both have made."""
-    results = load(folder)
     rows = []
     for batch in results.batches:
         for problem in results.problems:
@@ -165,7 +194,8 @@ def main() -> None:
     page = fill(page, "pairs", pairs(results))
     page = fill(page, "cpu", cpu(results))
     page = fill(page, "quality", quality(benchmark))
-    page = fill(page, "botorch", botorch(benchmark))
+    page = fill(page, "duels", duels(load(benchmark)))
+    page = fill(page, "botorch", botorch(load(benchmark)))
     PAGE.write_text(page, "utf-8")
     FIGURES.mkdir(parents=True, exist_ok=True)
     for figure in (paper / "report" / "figures").glob("*.png"):

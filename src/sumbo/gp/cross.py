@@ -60,7 +60,10 @@ class Cross:
 
     def __call__(self, U: Float[ndarray, "b P"]) -> Float[ndarray, "b N"]:
         """Return the covariances of the sum between points and observations."""
-        return self._since(0, U)
+        out = self._of_lines(U, 0)
+        for kernel, group in self.others:
+            out += kernel(U[:, group], self.X[:, group])
+        return out
 
     def gram(self) -> Float[ndarray, "N N"]:
         """Return the covariances of the sum at the observations, Fortran-ordered.
@@ -68,20 +71,20 @@ class Cross:
         Only the lower triangle has a meaning.
         """
         N = len(self.X)
-        out = np.empty((N, N), order="F")
+        out = np.zeros((N, N), order="F")
         rows = out.T  # C-ordered: columns of out are rows here
-        for start in range(0, N, ROWS):
+        for start in range(0, N if len(self.lines) else 0, ROWS):
             stop = min(N, start + ROWS)
-            rows[start:stop, start:] = self._since(start, self.X[start:stop])
+            rows[start:stop, start:] = self._of_lines(self.X[start:stop], start)
+        for kernel, group in self.others:
+            kernel.add_lower(self.X[:, group], out)
         return out
 
-    def _since(self, first: int, U: Float[ndarray, "b P"]) -> Float[ndarray, "b n"]:
-        """Return the covariances with the observations from the ``first`` on."""
+    def _of_lines(self, U: Float[ndarray, "b P"], first: int) -> Float[ndarray, "b n"]:
+        """Return those of the lines, with the observations from the ``first`` on."""
         out = np.zeros((len(U), len(self.X) - first))
         for some, k in self.along_lines.correlations(U.T[self.lines], first):
             out += _weighted(self.variances[some], k)
-        for kernel, group in self.others:
-            out += kernel(U[:, group], self.X[first:, group])
         return out
 
     def by_line(
