@@ -233,8 +233,10 @@ def _ranking(results: Results, batch: int) -> list[str]:
         [r.method, f"{r.rank:.2f}", str(r.wins), str(r.ties), f"{r.cpu_s:.3g}"]
         for r in rows
     ]
+    low, high = min(counts), max(counts)
+    within = str(low) if low == high else f"{low} to {high}"
     caption = (
-        f"Batch {batch}: paired ranks within {min(counts)} to {max(counts)} replicates "
+        f"Batch {batch}: paired ranks within {within} replicates "
         f"of {len(used)} problems ({', '.join(used)}); tied: a paired Wilcoxon test "
         f"with Holm's correction gives p ≥ {LEVEL:g} against the first.{few}"
     )
