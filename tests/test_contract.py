@@ -54,7 +54,13 @@ def test_every_kernel_keeps_its_promises(kernel):
     testing.check_kernel(kernel)
 
 
-@pytest.mark.parametrize("decomposition", DECOMPOSITIONS.names())
+@pytest.mark.parametrize(
+    "decomposition",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name == "tree" else name
+        for name in DECOMPOSITIONS.names()
+    ],
+)
 def test_every_decomposition_keeps_its_promises(decomposition):
     testing.check_decomposition(decomposition)
 

@@ -101,6 +101,7 @@ def test_every_block_of_a_page_runs(path, folder, capsys):
     run_page(path, capsys)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", TUTORIALS, ids=named)
 def test_every_tutorial_runs(path, tmp_path):
     env = {**os.environ, "MPLBACKEND": "Agg", "PYTHONWARNINGS": "error::UserWarning"}

@@ -433,6 +433,7 @@ def kill_in(url, number, place):
         assert process.wait() == -signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_a_killed_study_goes_on_as_if_it_had_not_been(tmp_path):
     url = f"sqlite:///{tmp_path / 'killed.db'}"
     kill_in(url, number=7, place=1)  # one of three parameters is stored
