@@ -194,8 +194,9 @@ def main() -> None:
     page = fill(page, "pairs", pairs(results))
     page = fill(page, "cpu", cpu(results))
     page = fill(page, "quality", quality(benchmark))
-    page = fill(page, "duels", duels(load(benchmark)))
-    page = fill(page, "botorch", botorch(load(benchmark)))
+    runs = load(benchmark)
+    page = fill(page, "duels", duels(runs))
+    page = fill(page, "botorch", botorch(runs))
     PAGE.write_text(page, "utf-8")
     FIGURES.mkdir(parents=True, exist_ok=True)
     for figure in (paper / "report" / "figures").glob("*.png"):

@@ -285,6 +285,26 @@ def test_the_next_walk_starts_at_the_last_parameters(groups, rng, monkeypatch):
     assert starts[0].noise == pytest.approx(np.exp(state["log_theta"][-1]), rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("K", "N", "first", "later"),
+    [
+        (3, 6, 3, 3),
+        (3, 49, 3, 3),
+        (2, 50, 6, 3),
+        (2, 200, 9, 3),
+        (5, 9, 1, 1),
+        (5, 10, 3, 3),
+    ],
+)
+def test_sweeps_are_as_many_as_the_data_can_tell(K, N, first, later, rng):
+    rule = Learned(first_sweeps=3, sweeps=3)
+    data = data_of(rng, range(K), N)
+    _, state = rule.propose(rng, {}, data)
+    assert len(state["visited"]) == first
+    _, state = rule.propose(rng, state, data)
+    assert len(state["visited"]) == first + later
+
+
 # ---------------------------------------------------------------------- recovery
 def auc(labels, state, sweeps):
     """Return how well the later visits tell pairs of one group from all others."""

@@ -46,8 +46,8 @@ OWN = (0.0, 0.5, 1.0)
 OBSERVATIONS = 250
 # Likelihoods computed for moves in one sweep at most: many parameters take turns.
 MOST = 100
-# Exchanges proposed in one sweep at most.
-EXCHANGES = 12
+# Exchanges, and splits or merges, proposed in one sweep at most.
+EXCHANGES, SPLITS = 12, 5
 
 
 class Visit(NamedTuple):
@@ -211,7 +211,7 @@ def _sweep(rng: np.random.Generator, target: Target, now: Visit, own: float) -> 
         rng,
         partition,
         law.score,
-        steps=min(max(2, K // 4), 5),
+        steps=min(max(2, K // 4), SPLITS),
         max_size=target.max_size,
     )[-1].partition
     return target.fit(partition, now.gp)

@@ -184,11 +184,11 @@ class Evidence:
         G = pack_lower(np.outer(alpha, alpha) - inverse_lower(L))
         noise_gradient = 0.5 * theta.noise * G[self.diagonal].sum()
         G[self.diagonal] *= 0.5
-        slopes = w @ G
         by_length = np.zeros(len(theta.lengthscales))
-        # Not +=: a length-scale that several groups share gathers from all of them.
-        line_slopes = theta.variances[self.lines] * slopes[self.lines]
-        np.add.at(by_length, self._line_ties, line_slopes)
+        if len(self.lines):
+            # Not +=: a length-scale that several groups share gathers from all of them.
+            line_slopes = theta.variances[self.lines] * (w @ G)[self.lines]
+            np.add.at(by_length, self._line_ties, line_slopes)
         for m in self._others:
             tie = self.ties[m]
             weighted = self.D[m] @ (w[m] * G)

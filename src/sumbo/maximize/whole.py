@@ -78,7 +78,7 @@ def whole_candidates(
     """Return points among which a function close to the sum of parts may be least."""
     best = data.U[np.argsort(data.y, kind="stable")[:BEST]]
     # Sobol points, rotated at random: as evenly spread as scrambled ones, while
-    # scrambling takes longer than all else here where parameters are many.
+    # scrambling would take milliseconds of every ask where parameters are many.
     spread = (_sobol(data.domain.dim) + rng.random(data.domain.dim)) % 1.0
     near = _near(rng, data, best, free)
     joined = separable_minimisers(rng, post, data, per_part)
