@@ -289,9 +289,10 @@ def test_the_next_walk_starts_at_the_last_parameters(groups, rng, monkeypatch):
     ("K", "N", "first", "later"),
     [
         (3, 6, 3, 3),
-        (3, 49, 3, 3),
-        (2, 50, 6, 3),
-        (2, 200, 9, 3),
+        (3, 29, 3, 3),
+        (2, 30, 6, 3),
+        (2, 60, 12, 3),
+        (2, 200, 15, 3),
         (5, 9, 1, 1),
         (5, 10, 3, 3),
     ],

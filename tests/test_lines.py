@@ -5,7 +5,14 @@ import pytest
 
 from irregular import frozen
 from sumbo.kernels import KERNELS, as_kernel, lines as module
-from sumbo.kernels.lines import LARGEST, Lines, exponentials, of_pairs, pair_slopes
+from sumbo.kernels.lines import (
+    LARGEST,
+    Lines,
+    exponentials,
+    of_pairs,
+    pair_slopes,
+    rate_of,
+)
 
 kernels = pytest.mark.parametrize("name", KERNELS.names())
 
@@ -78,9 +85,11 @@ def test_pairs_equal_the_kernel_of_the_distance(name, reach, rng):
     i, j = np.triu_indices(x.shape[1])
     r = np.abs(x[:, i] - x[:, j])
     k, w = kernel.correlation_and_weight(r**2)
-    up = exponentials(kernel, x)
+    rate = rate_of(kernel)
+    up = exponentials(kernel, rate * x)
     e = None if up is None else of_pairs(up, j)
-    found, slopes = pair_slopes(kernel, r**2, e)
+    found, slopes = np.empty((2, *r.shape))
+    pair_slopes(kernel, rate * r, e, found, slopes)
     np.testing.assert_allclose(found, k, rtol=3e-13)
     np.testing.assert_allclose(slopes, w * r**2, rtol=3e-13, atol=1e-300)
 

@@ -91,6 +91,22 @@ def test_hyperparameters_survive_the_way_to_logarithms_and_back(shared, rng):
     assert again.mean == gp.mean
 
 
+@pytest.mark.parametrize("groups", [((0, 2), (1,)), ((0, 2), (1,), (0, 1, 2))])
+def test_a_model_is_restored_from_its_logarithms(groups, rng):
+    blank = AdditiveGP(groups=groups, kernel="matern32")
+    theta = 0.3 * rng.standard_normal(len(blank.hyperparameters().log()))
+    wanted = blank.hyperparameters().from_log(theta, mean=0.7)
+    gp = AdditiveGP.from_log(groups, theta, 0.7, "matern32")
+    assert (gp.groups, gp.kernel, gp.mean) == (groups, "matern32", 0.7)
+    assert type(gp.lengthscales) is type(blank.lengthscales)
+    np.testing.assert_array_equal(gp.hyperparameters().log(), wanted.log())
+    for a, b in zip(
+        gp.kernels, blank.with_hyperparameters(wanted).kernels, strict=True
+    ):
+        np.testing.assert_array_equal(a.lengthscales, b.lengthscales)
+        assert a.variance == b.variance
+
+
 def test_condition_returns_a_posterior_of_this_model(rng):
     gp = model()
     post = gp.condition(rng.random((4, 3)), rng.standard_normal(4))

@@ -439,6 +439,54 @@ def test_encode_says_what_is_wrong_with_a_point(x, words):
         NUMERIC.encode(x)
 
 
+# ------------------------------------------------------------------ boxes of reals
+BOX = Space.of([(-3.7, 11.3), (0.2, 0.9), (5.0, 6.0)])
+
+
+def one_by_one(x):
+    """Return points as lists, which are looked at one parameter at a time."""
+    return np.asarray(x).tolist()
+
+
+def test_arrays_in_a_box_are_what_lists_are():
+    U = uniform(7, 3, seed=4)
+    X = read_only(BOX.decode(U))
+    for x in (X, X[0], np.asfortranarray(X), X[:0], BOX.bounds.T):
+        if len(x):
+            assert np.array_equal(BOX.encode(x), BOX.encode(one_by_one(x)))
+            assert np.array_equal(BOX.numbers(x), BOX.numbers(one_by_one(x)))
+        else:
+            assert BOX.encode(x).shape == BOX.numbers(x).shape == (0, 3)
+    parted = [
+        Space.of([pair]).decode(U[:, j : j + 1])
+        for j, pair in enumerate(BOX.bounds.tolist())
+    ]
+    assert np.array_equal(X, np.hstack(parted))
+
+
+def test_numbers_of_an_array_are_no_view_of_it():
+    X = BOX.decode(uniform(2, 3, seed=4))
+    assert not np.shares_memory(BOX.numbers(X), X)
+
+
+@pytest.mark.parametrize(
+    ("x", "words"),
+    [
+        (np.array([1.0, 0.95, 5.5]), "x1=0.95 is outside [0.2, 0.9]"),
+        (np.array([[1.0, 0.5, 5.5], [1.0, 0.5, math.nan]]), "x2=nan in row 1"),
+        (np.ones((2, 4)), "one row of 3 values"),
+    ],
+)
+def test_arrays_outside_a_box_are_refused_with_the_reason(x, words):
+    with pytest.raises(ArgumentError, match=re.escape(words)):
+        BOX.encode(x)
+
+
+def test_numbers_outside_a_box_are_numbers_too():
+    x = np.array([[1.0, 7.5, 5.5]])
+    assert np.array_equal(BOX.numbers(x), x)
+
+
 def test_an_unknown_choice_is_refused_with_the_choices():
     with pytest.raises(ArgumentError, match=r"act='gelu' is no choice.*'relu', 'tanh'"):
         MIXED.encode([0.02, 5, "gelu", 0.4, 60])

@@ -25,8 +25,8 @@ class Learned:
 
     Attributes:
         max_size: The most parameters in a group; None for no limit.
-        first_sweeps: Sweeps of the walk when it begins; two or three times as many
-            where it begins with 50 or 75 observations, which can tell more.
+        first_sweeps: Sweeps of the walk when it begins; so many for every 15
+            observations, five times as many at most.
         sweeps: Sweeps at every later refit, which go on from the last state.
 
     While observations are fewer than twice the parameters, which can tell little, a
@@ -36,8 +36,8 @@ class Learned:
     changes: ClassVar[bool] = True
 
     max_size: int | None = 5
-    first_sweeps: int = 12
-    sweeps: int = 3
+    first_sweeps: int = 6
+    sweeps: int = 2
 
     def propose(
         self, rng: np.random.Generator, state: State, data: Data
@@ -71,7 +71,7 @@ class Learned:
         sweeps = self.sweeps if goes_on else self.first_sweeps
         if N < TOLD_BY * K:
             return max(1, sweeps // 3)
-        return sweeps if goes_on else sweeps * min(max(N // 25, 1), 3)
+        return sweeps if goes_on else sweeps * min(max(N // 15, 1), 5)
 
     def choose(
         self,
@@ -87,9 +87,7 @@ class Learned:
 
 def _model(state: State, data: Data) -> AdditiveGP:
     groups = expand(_as_groups(state["groups"]), data.domain.blocks)
-    blank = AdditiveGP(groups=groups)
-    theta = blank.hyperparameters().from_log(state["log_theta"], mean=state["mean"])
-    return blank.with_hyperparameters(theta)
+    return AdditiveGP.from_log(groups, state["log_theta"], state["mean"])
 
 
 def _as_groups(listed: Iterable[Iterable[int]]) -> Groups:

@@ -7,12 +7,13 @@ evaluated together, as many at a time as the cache holds.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 
 from sumbo.kernels import GroupKernel
-from sumbo.kernels.group import squared_distances
+from sumbo.kernels.group import between
 from sumbo.kernels.lines import Lines
 from sumbo.typing import Float, Group, Groups, Int, ndarray
 
@@ -21,6 +22,36 @@ ROWS = 16
 
 # From weights (b, N) of the covariances to the gradient (b, P) of their sum.
 Pullback = Callable[[Float[ndarray, "b N"]], Float[ndarray, "b P"]]
+
+
+class Wide(NamedTuple):
+    """A part on several coordinates: which, and the observations there.
+
+    ``scaled`` are the observations in units of the length-scales, ``slopes`` is
+    variance/ℓ² of each coordinate.
+    """
+
+    kernel: GroupKernel
+    columns: slice | Int[ndarray, " d"]
+    X: Float[ndarray, "N d"]
+    scaled: Float[ndarray, "N d"]
+    slopes: Float[ndarray, " d"]
+
+    @classmethod
+    def of(cls, kernel: GroupKernel, group: Group, X: Float[ndarray, "N P"]) -> "Wide":
+        """Return the part with what every covariance needs of it."""
+        # A slice costs a tenth of an index, and is what a residual part has.
+        first, d = group[0], len(group)
+        columns = np.array(group)
+        if group == tuple(range(first, first + d)):
+            columns = slice(first, first + d)
+        own = np.ascontiguousarray(X[:, columns])
+        slopes = kernel.variance / kernel.lengthscales**2
+        return cls(kernel, columns, own, own / kernel.lengthscales, slopes)
+
+    def squares(self, U: Float[ndarray, "b P"]) -> Float[ndarray, "b N"]:
+        """Return scaled squared distances between points and observations."""
+        return between(U[:, self.columns] / self.kernel.lengthscales, self.scaled)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,7 +67,7 @@ class Cross:
     lines: Int[ndarray, " L"]
     variances: Float[ndarray, " L"]
     along_lines: Lines
-    others: Sequence[tuple[GroupKernel, Group]]
+    others: Sequence[Wide]
 
     @classmethod
     def of(
@@ -55,14 +86,15 @@ class Cross:
             lines=lines,
             variances=np.array([kernel.variance for kernel, _ in single]),
             along_lines=Lines.of(kernels[0].kernel, X.T[lines], lengths),
-            others=[pair for pair in pairs if len(pair[1]) > 1],
+            others=[Wide.of(k, group, X) for k, group in pairs if len(group) > 1],
         )
 
     def __call__(self, U: Float[ndarray, "b P"]) -> Float[ndarray, "b N"]:
         """Return the covariances of the sum between points and observations."""
         out = self._of_lines(U, 0)
-        for kernel, group in self.others:
-            out += kernel(U[:, group], self.X[:, group])
+        for part in self.others:
+            k = part.kernel.kernel.correlation(part.squares(U))
+            out += np.multiply(k, part.kernel.variance, out=k)
         return out
 
     def gram(self) -> Float[ndarray, "N N"]:
@@ -76,8 +108,8 @@ class Cross:
         for start in range(0, N if len(self.lines) else 0, ROWS):
             stop = min(N, start + ROWS)
             rows[start:stop, start:] = self._of_lines(self.X[start:stop], start)
-        for kernel, group in self.others:
-            kernel.add_lower(self.X[:, group], out)
+        for part in self.others:
+            part.kernel.add_lower(part.X, out)
         return out
 
     def _of_lines(self, U: Float[ndarray, "b P"], first: int) -> Float[ndarray, "b n"]:
@@ -94,6 +126,12 @@ class Cross:
         for some, k in self.along_lines.correlations(U.T[self.lines]):
             yield some, np.multiply(self.variances[some, None, None], k, out=k)
 
+    @cached_property
+    def _line_slopes(self) -> Float[ndarray, "L 1"]:
+        # ∂k/∂u = −w (u − x)/ℓ², and ``Lines.slopes`` are w (u − x)·rate/ℓ.
+        units = self.along_lines.per_unit / self.along_lines.rate**2
+        return -(self.variances * units)[:, None]
+
     def with_pullback(
         self, U: Float[ndarray, "b P"]
     ) -> tuple[Float[ndarray, "b N"], Pullback]:
@@ -108,10 +146,9 @@ class Cross:
             out += _weighted(self.variances[some], k)
             along.append((some, slope))
         within: list[Float[ndarray, "b N"]] = []
-        for kernel, group in self.others:
-            s = squared_distances(U[:, group], self.X[:, group], kernel.lengthscales)
-            k, w = kernel.kernel.correlation_and_weight(s)
-            out += kernel.variance * k
+        for part in self.others:
+            k, w = part.kernel.kernel.correlation_and_weight(part.squares(U))
+            out += part.kernel.variance * k
             within.append(w)
 
         return out, partial(self._pull, U, along, within)
@@ -124,19 +161,16 @@ class Cross:
         weights: Float[ndarray, "b N"],
     ) -> Float[ndarray, "b P"]:
         gradient = np.zeros(U.shape)
-        # ∂k/∂u = −w (u − x)/ℓ², and slopes are w (u − x)·rate/ℓ.
-        units = self.along_lines.per_unit / self.along_lines.rate**2
         for some, slope in along:
             pull = np.einsum("lbn,bn->lb", slope, weights)
-            pull *= -(self.variances * units)[some, None]
+            pull *= self._line_slopes[some]
             # Not +=: overlapping structures may have two parts on one coordinate.
             np.add.at(gradient.T, self.lines[some], pull)
-        for (kernel, group), w in zip(self.others, within, strict=True):
+        for part, w in zip(self.others, within, strict=True):
             # Σ_n c_n (u − x_n) as two products: no array of all differences.
-            g = list(group)
             c = w * weights
-            pull = U[:, g] * c.sum(axis=1, keepdims=True) - c @ self.X[:, g]
-            gradient[:, g] -= kernel.variance / kernel.lengthscales**2 * pull
+            pull = U[:, part.columns] * c.sum(axis=1, keepdims=True) - c @ part.X
+            gradient[:, part.columns] -= part.slopes * pull
         return gradient
 
 

@@ -15,14 +15,15 @@ import numpy as np
 
 from sumbo.errors import TooLargeError
 from sumbo.kernels import Kernel
-from sumbo.kernels.lines import exponentials, of_pairs, pair_slopes
+from sumbo.kernels.lines import exponentials, of_pairs, pair_slopes, rate_of
 from sumbo.linalg import cho_solve, cholesky, inverse_lower, pack_lower, unpack_lower
 from sumbo.typing import Float, Group, Groups, Int, ndarray
 
 # Bytes that the packed distances of one fit may take.
 LIMIT = 4 * 2**30
-# Pairs worked on at a time: a handful of temporaries of this length stay in the cache.
-CHUNK = 16_384
+# Pairs worked on at a time: a handful of temporaries of this length stay in the cache,
+# and longer ones spare little more of what a call costs.
+CHUNK = 32_768
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,7 +85,7 @@ class Evidence:
     """log p(y | X, θ) of one structure on fixed inputs, for many θ and any y.
 
     ``lines`` are the parts on one coordinate, ``x`` the inputs along them, and
-    ``squares`` their rows of ``D``, together.
+    ``gaps`` the distances of all pairs there.
     """
 
     N: int
@@ -95,7 +96,7 @@ class Evidence:
     diagonal: Int[ndarray, " N"]
     lines: Int[ndarray, " L"]
     x: Float[ndarray, "L N"]
-    squares: Float[ndarray, "L T"]
+    gaps: Float[ndarray, "L T"]
 
     @classmethod
     def of(
@@ -135,7 +136,7 @@ class Evidence:
             diagonal=diagonal,
             lines=lines,
             x=X.T[list(coordinates)],
-            squares=_rows(packed, coordinates),
+            gaps=np.sqrt(_rows(packed, coordinates)),
         )
 
     def rescaled(self, spans: Float[ndarray, " k"]) -> "Evidence":
@@ -147,7 +148,7 @@ class Evidence:
             for D, tie in zip(self.D, self.ties, strict=True)
         )
         units = spans[self._line_ties][:, None]
-        return replace(self, D=D, x=self.x / units, squares=self.squares / units**2)
+        return replace(self, D=D, x=self.x / units, gaps=self.gaps / units)
 
     def evaluate(
         self,
@@ -163,7 +164,8 @@ class Evidence:
         gradient in the other parameters is unchanged.
         """
         k, w = self._correlations(theta.lengthscales)
-        packed = theta.variances @ k
+        variances = theta.variances[self._order]
+        packed = variances @ k
         packed[self.diagonal] += theta.noise
         K = unpack_lower(packed, self.N)
         L, jitter = cholesky(K, what="covariance of the observations")
@@ -185,19 +187,18 @@ class Evidence:
         noise_gradient = 0.5 * theta.noise * G[self.diagonal].sum()
         G[self.diagonal] *= 0.5
         by_length = np.zeros(len(theta.lengthscales))
-        if len(self.lines):
-            # Not +=: a length-scale that several groups share gathers from all of them.
-            line_slopes = theta.variances[self.lines] * (w @ G)[self.lines]
-            np.add.at(by_length, self._line_ties, line_slopes)
-        for m in self._others:
+        n = len(self.lines)
+        # Not +=: a length-scale that several groups share gathers from all of them.
+        np.add.at(by_length, self._line_ties, variances[:n] * (w[:n] @ G))
+        for row, m in enumerate(self._others, start=n):
             tie = self.ties[m]
-            weighted = self.D[m] @ (w[m] * G)
+            weighted = self.D[m] @ (w[row] * G)
             by_length[tie] += (
                 theta.variances[m] * theta.lengthscales[tie] ** -2.0 * weighted
             )
-        gradient = np.concatenate(
-            [by_length, theta.variances * (k @ G), [noise_gradient]]
-        )
+        by_variance = np.empty(len(variances))
+        by_variance[self._order] = variances * (k @ G)
+        gradient = np.concatenate([by_length, by_variance, [noise_gradient]])
         return Value(log_likelihood, gradient, mean, jitter)
 
     @cached_property
@@ -209,6 +210,11 @@ class Evidence:
     def _others(self) -> tuple[int, ...]:
         """The parts on several coordinates."""
         return tuple(m for m, group in enumerate(self.groups) if len(group) > 1)
+
+    @cached_property
+    def _order(self) -> Int[ndarray, " M"]:
+        """The parts as they are evaluated: those on one coordinate first."""
+        return np.concatenate([self.lines, np.array(self._others, dtype=int)])
 
     @cached_property
     def _second(self) -> Int[ndarray, " T"]:
@@ -224,37 +230,39 @@ class Evidence:
     def _correlations(
         self, lengthscales: Float[ndarray, " k"]
     ) -> tuple[Float[ndarray, "M T"], Float[ndarray, "M T"]]:
-        """Return k and w of each part; for parts on one coordinate w·s, not w."""
+        """Return k and w of the parts in their ``_order``; on one coordinate w·s."""
         k, w = self._memory
-        T = k.shape[1]
-        if len(self.lines):
-            self._along_lines(lengthscales[self._line_ties], k, w)
-        for m in self._others:
+        L, T = len(self.lines), k.shape[1]
+        if L:
+            self._along_lines(lengthscales[self._line_ties], k[:L], w[:L])
+        for row, m in enumerate(self._others, start=L):
             precisions = lengthscales[self.ties[m]] ** -2.0
             for start in range(0, T, CHUNK):
                 chunk = slice(start, start + CHUNK)
                 s = precisions @ self.D[m][:, chunk]
-                k[m, chunk], w[m, chunk] = self.kernel.correlation_and_weight(s)
+                k[row, chunk], w[row, chunk] = self.kernel.correlation_and_weight(s)
         return k, w
 
     def _along_lines(
         self,
         lengthscales: Float[ndarray, " L"],
-        k: Float[ndarray, "M T"],
-        w: Float[ndarray, "M T"],
+        k: Float[ndarray, "L T"],
+        slopes: Float[ndarray, "L T"],
     ) -> None:
-        """Write k and w·s of the parts on one coordinate."""
+        """Write k and ∂k/∂log ℓ of the parts on one coordinate."""
         T = k.shape[1]
-        x, precisions = self.x / lengthscales[:, None], lengthscales**-2.0
-        up = exponentials(self.kernel, x)
+        scales = (rate_of(self.kernel) / lengthscales)[:, None]
+        up = exponentials(self.kernel, self.x * scales)
         rows = max(1, CHUNK // T)
         for first in range(0, len(lengthscales), rows):
             some = slice(first, first + rows)
-            m = self.lines[some]
             e = None if up is None else of_pairs(up[some], self._second)
             for start in range(0, T, CHUNK):
                 chunk = slice(start, start + CHUNK)
-                s = self.squares[some, chunk] * precisions[some, None]
-                k[m, chunk], w[m, chunk] = pair_slopes(
-                    self.kernel, s, None if e is None else e[:, chunk]
+                pair_slopes(
+                    self.kernel,
+                    self.gaps[some, chunk] * scales[some],
+                    None if e is None else e[:, chunk],
+                    k[some, chunk],
+                    slopes[some, chunk],
                 )

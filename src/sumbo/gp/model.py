@@ -68,6 +68,31 @@ class AdditiveGP:
         )
         put(self, "mean", _as_number(self.mean, "mean", "a finite number", None))
 
+    @classmethod
+    def from_log(
+        cls,
+        groups: Groups,
+        theta: Float[ndarray, " p"],
+        mean: float,
+        kernel: str = "matern52",
+    ) -> "AdditiveGP":
+        """Return the model whose ``hyperparameters()`` have the logarithms ``theta``.
+
+        Length-scales are one per coordinate, and per group where groups overlap.
+        """
+        values = np.exp(theta)
+        lengthscales: Any = values[: -len(groups) - 1]
+        if not is_partition(groups):
+            lengthscales = _cut(lengthscales, groups)
+        return cls(
+            groups=groups,
+            kernel=kernel,
+            lengthscales=lengthscales,
+            variances=values[-len(groups) - 1 : -1],
+            noise=values[-1],
+            mean=mean,
+        )
+
     @cached_property
     def dim(self) -> int:
         """The number of coordinates P."""
@@ -179,8 +204,7 @@ class AdditiveGP:
         """Return the same structure with other parameters."""
         lengthscales: Any = theta.lengthscales
         if not isinstance(self.lengthscales, ndarray):
-            cuts = np.cumsum([len(group) for group in self.groups])[:-1]
-            lengthscales = tuple(np.split(theta.lengthscales, cuts))
+            lengthscales = _cut(theta.lengthscales, self.groups)
         return replace(
             self,
             lengthscales=lengthscales,
@@ -204,6 +228,13 @@ class AdditiveGP:
             np.arange(end - len(group), end)
             for group, end in zip(self.groups, ends, strict=True)
         )
+
+
+def _cut(
+    flat: Float[ndarray, " k"], groups: Groups
+) -> tuple[Float[ndarray, "..."], ...]:
+    """Return flat length-scales group by group."""
+    return tuple(np.split(flat, np.cumsum([len(group) for group in groups])[:-1]))
 
 
 def _subset(N: int, seed: int) -> tuple[Any, tuple[str, ...]]:

@@ -66,7 +66,7 @@ class GroupKernel:
         start = 0
         while start < n:
             stop = min(n, start + max(8, min(ROWS, PANEL // (n - start))))
-            s = _between(A[start:stop], A[start:])
+            s = between(A[start:stop], A[start:])
             yield start, stop, self.kernel.correlation(s)
             start = stop
 
@@ -108,12 +108,13 @@ def squared_distances(
     Differences are squared, not expanded into a·a − 2a·b + b·b: the expansion loses
     half of the digits where points nearly coincide, and Matérn kernels take a root.
     """
-    return _between(A / lengthscales, B / lengthscales)
+    return between(A / lengthscales, B / lengthscales)
 
 
-def _between(
+def between(
     A: Float[ndarray, "n d"], B: Float[ndarray, "m d"]
 ) -> Float[ndarray, "n m"]:
+    """Return the squared distances of all pairs, as they are."""
     if A.shape[1] > 1:
         return cdist(A, B, "sqeuclidean")  # squares differences, in one pass
     s = np.subtract.outer(A[:, 0], B[:, 0])

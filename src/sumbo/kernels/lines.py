@@ -19,7 +19,7 @@ from sumbo.typing import Float, Int, ndarray
 
 # Elements worked on at a time: they stay in the cache, and the memory of arrays of this
 # size is used again and again, where larger ones would be fetched from the system.
-PANEL = 8192
+PANEL = 16_000
 # Exponents up to here, and their sums, are far from overflow. Rounding of the exponent
 # is a relative error, of less than 3e-13 at worst.
 LARGEST = 300.0
@@ -49,7 +49,7 @@ class Lines:
         lengths: Float[ndarray, " L"],
     ) -> "Lines":
         """Return lines with observations x and length-scales."""
-        rate = math.sqrt(2.0 * kernel.nu) if isinstance(kernel, Matern) else 1.0
+        rate = rate_of(kernel)
         per_unit = rate / lengths
         x = x * per_unit[:, None]
         middle = _middle(x) if x.size else np.zeros((len(x), 1))
@@ -108,17 +108,22 @@ class Lines:
             yield some, u[some, :, None] - x[some], e
 
 
+def rate_of(kernel: Kernel) -> float:
+    """Return what distances are multiplied by to be exponents; 1 if there are none."""
+    return math.sqrt(2.0 * kernel.nu) if isinstance(kernel, Matern) else 1.0
+
+
 def exponentials(
     kernel: Kernel, x: Float[ndarray, "l N"]
 ) -> Float[ndarray, "l N"] | None:
-    """Return exp(√(2ν)(x − middle)), whose ratios a Matérn kernel consists of.
+    """Return exp(x − middle), whose ratios a Matérn kernel consists of.
 
-    ``x`` are in units of the length-scale. None for other kernels, and where it would
-    overflow.
+    ``x`` are in units of the length-scale over the rate. None for other kernels, and
+    where it would overflow.
     """
     if not isinstance(kernel, Matern):
         return None
-    z = math.sqrt(2.0 * kernel.nu) * (x - _middle(x))
+    z = x - _middle(x)
     return np.exp(z) if _safe(z) else None
 
 
@@ -133,19 +138,26 @@ def of_pairs(
 
 
 def pair_slopes(
-    kernel: Kernel, s: Float[ndarray, "*T"], e: Float[ndarray, "*T"] | None
-) -> tuple[Float[ndarray, "*T"], Float[ndarray, "*T"]]:
-    """Return k and ∂k/∂log ℓ = w s, given squared distances s in units of ℓ.
+    kernel: Kernel,
+    a: Float[ndarray, "*T"],
+    e: Float[ndarray, "*T"] | None,
+    k: Float[ndarray, "*T"],
+    slope: Float[ndarray, "*T"],
+) -> None:
+    """Write k and ∂k/∂log ℓ, given distances a in units of ℓ over the rate.
 
     ``e`` are the exponentials ``of_pairs`` or None; the memory of both is used.
     """
-    if e is None or not isinstance(kernel, Matern):
-        k, w = kernel.correlation_and_weight(s)
+    if isinstance(kernel, Matern):
+        if e is None:
+            e = np.exp(-a)
+        else:
+            np.minimum(e, 1.0 / e, out=e)
+        kernel.length_slopes(a, e, k, slope)
     else:
-        a = np.sqrt(s)
-        a *= math.sqrt(2.0 * kernel.nu)
-        k, w = kernel.from_exponential(a, np.minimum(e, 1.0 / e, out=e))
-    return k, np.multiply(w, s, out=s)  # not in w, which may be k itself
+        s = np.multiply(a, a, out=a)
+        k[...], w = kernel.correlation_and_weight(s)
+        np.multiply(w, s, out=slope)
 
 
 def _middle(x: Float[ndarray, "l N"]) -> Float[ndarray, "l 1"]:

@@ -34,6 +34,19 @@ class Matern:
         """Return k, given a and e = exp(−a), whose memory may be used."""
         return self.from_exponential(a, e)[0]
 
+    def length_slopes(
+        self,
+        a: Float[ndarray, "*shape"],
+        e: Float[ndarray, "*shape"],
+        k: Float[ndarray, "*shape"],
+        slope: Float[ndarray, "*shape"],
+    ) -> None:
+        """Write k and ∂k/∂log ℓ = w s, given a and e = exp(−a), whose memory is used.
+
+        The polynomial in a is known: no weight, no square and no root is needed.
+        """
+        raise NotImplementedError
+
     def spectral(
         self, rng: np.random.Generator, n: int, d: int
     ) -> Float[ndarray, "n d"]:
@@ -66,6 +79,17 @@ class Matern12(Matern):
         """
         return e, np.divide(e, a, out=np.zeros_like(e), where=a > 0)
 
+    def length_slopes(
+        self,
+        a: Float[ndarray, "*shape"],
+        e: Float[ndarray, "*shape"],
+        k: Float[ndarray, "*shape"],
+        slope: Float[ndarray, "*shape"],
+    ) -> None:
+        """Write e and a e."""
+        np.multiply(a, e, out=slope)
+        np.copyto(k, e)
+
 
 @KERNELS.register("matern32")
 class Matern32(Matern):
@@ -91,6 +115,19 @@ class Matern32(Matern):
         a *= e
         e *= 3.0
         return a, e
+
+    def length_slopes(
+        self,
+        a: Float[ndarray, "*shape"],
+        e: Float[ndarray, "*shape"],
+        k: Float[ndarray, "*shape"],
+        slope: Float[ndarray, "*shape"],
+    ) -> None:
+        """Write (1 + a) e and a² e."""
+        np.multiply(a, a, out=slope)
+        slope *= e
+        a += 1.0
+        np.multiply(a, e, out=k)
 
 
 @KERNELS.register("matern52")
@@ -124,6 +161,22 @@ class Matern52(Matern):
         e *= 5.0 / 3.0
         a *= e
         return k, a
+
+    def length_slopes(
+        self,
+        a: Float[ndarray, "*shape"],
+        e: Float[ndarray, "*shape"],
+        k: Float[ndarray, "*shape"],
+        slope: Float[ndarray, "*shape"],
+    ) -> None:
+        """Write (1 + a + a²/3) e and (1 + a) a²/3 e."""
+        np.multiply(a, a, out=slope)
+        slope *= 1.0 / 3.0
+        a += 1.0
+        np.add(a, slope, out=k)
+        k *= e
+        slope *= a
+        slope *= e
 
     def correlation_from(
         self, a: Float[ndarray, "*shape"], e: Float[ndarray, "*shape"]

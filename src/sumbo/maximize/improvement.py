@@ -65,14 +65,24 @@ class Improvement:
 def log_h(z: Float[ndarray, " b"]) -> Float[ndarray, " b"]:
     """Return log(φ(z) + z Φ(z)), accurate for all z; [ament2023] Eq. (9)."""
     out = np.empty_like(z)
-    near = z > -1.0
-    out[near] = np.log(
-        np.exp(-0.5 * z[near] ** 2 - _LOG_ROOT_TWO_PI) + z[near] * ndtr(z[near])
-    )
-    middle = ~near & (z > _FAR)
-    x = z[middle]
-    tail = np.log(erfcx(-x / math.sqrt(2.0)) * -x) + _LOG_ROOT_HALF_PI
-    out[middle] = -0.5 * x**2 - _LOG_ROOT_TWO_PI + np.log(-np.expm1(tail))
-    far = z <= _FAR
-    out[far] = -0.5 * z[far] ** 2 - _LOG_ROOT_TWO_PI - 2.0 * np.log(-z[far])
+    near, far = z > -1.0, z <= _FAR
+    pieces = (near, _log_h_near), (~(near | far), _log_h_middle), (far, _log_h_far)
+    for where, piece in pieces:
+        if where.all():  # no copies; a descent ends with single points
+            return piece(z)
+        if where.any():
+            out[where] = piece(z[where])
     return out
+
+
+def _log_h_near(z: Float[ndarray, " b"]) -> Float[ndarray, " b"]:
+    return np.log(np.exp(-0.5 * z**2 - _LOG_ROOT_TWO_PI) + z * ndtr(z))
+
+
+def _log_h_middle(z: Float[ndarray, " b"]) -> Float[ndarray, " b"]:
+    tail = np.log(erfcx(z / -math.sqrt(2.0)) * -z) + _LOG_ROOT_HALF_PI
+    return -0.5 * z**2 - _LOG_ROOT_TWO_PI + np.log(-np.expm1(tail))
+
+
+def _log_h_far(z: Float[ndarray, " b"]) -> Float[ndarray, " b"]:
+    return -0.5 * z**2 - _LOG_ROOT_TWO_PI - 2.0 * np.log(-z)

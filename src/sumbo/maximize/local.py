@@ -77,34 +77,41 @@ def descend(
     longest = np.abs(g).max(axis=1, keepdims=True)
     scale = FIRST_STEP * (high - low) / np.maximum(longest, FIRST_STEP * (high - low))
     H = scale[:, :, None] * np.eye(X.shape[1])
-    live = np.isfinite(f) & np.isfinite(g).all(axis=1)
+    # Rows that still move are kept together: x, fx, gx, H are theirs.
+    rows = np.arange(len(X))
+    x, fx, gx = X, f, g
+    moving = np.isfinite(f) & np.isfinite(g).all(axis=1)
     for step in range(steps):
-        free = ~(((low >= X) & (g > 0)) | ((high <= X) & (g < 0)))
-        live &= (np.abs(g * free) > tolerance).any(axis=1)
-        rows = np.flatnonzero(live)
+        free = ~(((low >= x) & (gx > 0)) | ((high <= x) & (gx < 0)))
+        slope = gx * free
+        moving &= (np.abs(slope) > tolerance).any(axis=1)
         if halving and step and step % halving == 0:
-            rows = rows[np.argsort(f[rows], kind="stable")[: (len(rows) + 1) // 2]]
-            live[:] = False
-            live[rows] = True
+            moving = _lower_half(fx, moving)
+        if not moving.all():
+            X[rows], f[rows] = x, fx
+            rows, x, fx, gx, H, free, slope = (
+                a[moving] for a in (rows, x, fx, gx, H, free, slope)
+            )
         if len(rows) == 0:
             break
-        P = _direction(H[rows], g[rows], free[rows])
-        new, f_new, g_new = _search(f_and_grad, X[rows], f[rows], g[rows], P, bounds)
-        s, y = new - X[rows], g_new - g[rows]
-        H[rows] = _update(H[rows], s, y, first=step == 0)
-        gain = f[rows] - f_new
-        live[rows] = gain > tolerance**2 * (1.0 + np.abs(f_new))
-        X[rows], f[rows], g[rows] = new, f_new, g_new
+        # H stays positive definite, hence also its free block: a descent direction.
+        P = -(H @ slope[:, :, None])[:, :, 0] * free
+        new, f_new, g_new = _search(f_and_grad, x, fx, gx, P, bounds)
+        H = _update(H, new - x, g_new - gx, first=step == 0)
+        moving = fx - f_new > tolerance**2 * (1.0 + np.abs(f_new))
+        x, fx, gx = new, f_new, g_new
+    X[rows], f[rows] = x, fx
     return X, f
 
 
-def _direction(
-    H: Float[ndarray, "b d d"], g: Float[ndarray, "b d"], free: Bool[ndarray, "b d"]
-) -> Float[ndarray, "b d"]:
-    """Return the quasi-Newton step in the free coordinates, always downhill."""
-    reduced = g * free
-    # H stays positive definite, hence also its free block: a descent direction.
-    return -np.einsum("bij,bj->bi", H, reduced) * free
+def _lower_half(
+    f: Float[ndarray, " b"], among: Bool[ndarray, " b"]
+) -> Bool[ndarray, " b"]:
+    """Return which rows are in the lower half of some of them."""
+    rows = np.flatnonzero(among)
+    out = np.zeros(len(f), dtype=bool)
+    out[rows[np.argsort(f[rows], kind="stable")[: (len(rows) + 1) // 2]]] = True
+    return out
 
 
 def _search(
@@ -119,24 +126,26 @@ def _search(
 
     A row that finds none stays where it is.
     """
+    low, high = bounds
     new, f_new, g_new = X.copy(), f.copy(), g.copy()
-    t = np.ones(len(X))
-    open_ = np.arange(len(X))
+    t = np.ones((len(X), 1))
+    rows = np.arange(len(X))  # that are searched still; X, f, g, P, t are theirs
     for _ in range(BACKTRACKS):
-        trial = np.clip(X[open_] + t[open_, None] * P[open_], *bounds)
+        trial = np.minimum(np.maximum(X + t * P, low), high)
         value, slope = f_and_grad(trial)
-        expected = np.einsum("bi,bi->b", g[open_], trial - X[open_])
-        good = value <= f[open_] + ARMIJO * expected
+        expected = np.einsum("bi,bi->b", g, trial - X)
+        good = value <= f + ARMIJO * expected
         good &= np.isfinite(slope).all(axis=1) & (expected < 0)
-        done = open_[good]
-        new[done], f_new[done], g_new[done] = trial[good], value[good], slope[good]
         if good.all():
+            new[rows], f_new[rows], g_new[rows] = trial, value, slope
             break
-        excess = (value - f[open_] - expected)[~good]
-        open_ = open_[~good]
+        done, bad = rows[good], ~good
+        new[done], f_new[done], g_new[done] = trial[good], value[good], slope[good]
+        excess, expected = (value - f - expected)[bad], expected[bad]
+        rows, X, f, g, P, t = (a[bad] for a in (rows, X, f, g, P, t))
         # Minimiser of the parabola through value, slope and the failed trial.
-        share = np.where(excess > 0, -expected[~good] / np.maximum(excess, 1e-300), 0)
-        t[open_] *= np.clip(0.5 * share, 0.1, 0.5)
+        share = np.where(excess > 0, -expected / np.maximum(excess, 1e-300), 0)
+        t *= np.clip(0.5 * share, 0.1, 0.5)[:, None]
     return new, f_new, g_new
 
 
@@ -152,19 +161,19 @@ def _update(
     yy = np.einsum("bi,bi->b", y, y)
     # Without positive curvature along the step the update would be indefinite.
     curved = sy > 1e-10 * np.sqrt(yy * np.einsum("bi,bi->b", s, s))
-    out = H.copy()
-    if not curved.any():
+    if not curved.all():
+        out = H.copy()
+        if curved.any():
+            out[curved] = _update(H[curved], s[curved], y[curved], first=first)
         return out
-    s, y, rho = s[curved], y[curved], 1.0 / sy[curved]
-    now = H[curved]
     if first:
         # [nocedal2006] Eq. (6.20): the right size before the first update.
-        now = (sy / np.where(curved, yy, 1.0))[curved, None, None] * np.eye(s.shape[1])
+        H = (sy / yy)[:, None, None] * np.eye(s.shape[1])
     # Multiplied out, so that it takes outer products only: with h = H y,
     # H − ρ (s hᵀ + h sᵀ) + ρ (1 + ρ yᵀh) s sᵀ.
-    h = np.einsum("bij,bj->bi", now, y)
+    h = (H @ y[:, :, None])[:, :, 0]
+    rho = 1.0 / sy
     half = 0.5 * (1.0 + rho * np.einsum("bi,bi->b", y, h))
     t = rho[:, None] * (half[:, None] * s - h)
     outer = s[:, :, None] * t[:, None, :]
-    out[curved] = now + outer + outer.transpose(0, 2, 1)
-    return out
+    return H + outer + outer.transpose(0, 2, 1)

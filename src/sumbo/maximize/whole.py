@@ -19,13 +19,13 @@ from sumbo.typing import Bool, Float, ndarray
 
 # Bounds μ − β σ of the parts, from pure exploitation to exploration.
 BETAS = (0.0, 0.5, 1.0, 2.0)
-SPREAD, LOCAL, CROSSED = 64, 64, 32
+SPREAD, LOCAL, CROSSED = 16, 64, 32
 # Observations that points are drawn around.
 BEST = 5
 # Slope at which a descent ends: across the whole cube, it is worth this much.
-TOLERANCE = 1e-2
+TOLERANCE = 2e-2
 # Steps after which the worse half of the descents is given up.
-HALVING = 4
+HALVING = 3
 # Share of the parameters that a point near an observation has changed.
 CHANGED = 0.3
 

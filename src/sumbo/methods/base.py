@@ -152,10 +152,8 @@ class AdditiveModel:
             gp = gp.fit(data.U, data.y, how="adam")
         else:
             if "log_theta" in remembered:
-                theta = gp.hyperparameters().from_log(
-                    remembered["log_theta"], mean=remembered["mean"]
-                )
-                gp = gp.with_hyperparameters(theta)
+                theta, mean = remembered["log_theta"], remembered["mean"]
+                gp = AdditiveGP.from_log(groups, theta, mean, self.kernel)
             elif state:
                 gp = _warm(gp, state)
             seed = int(rng.integers(2**31))
@@ -268,9 +266,7 @@ def free_coordinates(data: Data) -> Bool[ndarray, " P"]:
 
 def _gp(kernel: str, state: State) -> AdditiveGP:
     groups = tuple(tuple(group) for group in state["groups"])
-    blank = AdditiveGP(groups=groups, kernel=kernel)
-    theta = blank.hyperparameters().from_log(state["log_theta"], mean=state["mean"])
-    return blank.with_hyperparameters(theta)
+    return AdditiveGP.from_log(groups, state["log_theta"], state["mean"], kernel)
 
 
 def _warm(gp: AdditiveGP, state: State) -> AdditiveGP:

@@ -31,7 +31,7 @@ class LogExpectedImprovement(AdditiveModel):
     cite: ClassVar[str] = "ament2023"
     label: ClassVar[str] = "log EI"
 
-    descents: int = 8
+    descents: int = 6
     candidates: int = 32
 
     def __post_init__(self) -> None:

@@ -24,6 +24,9 @@ LARGEST_INTEGER = 2**40
 # and convert it themselves: afterwards the fields have the type named beside this.
 Unchecked = Any
 
+# Of one column, or of all columns of a box.
+Ends = float | int | Float[ndarray, " K"]
+
 
 @dataclass(frozen=True)
 class Real:
@@ -186,6 +189,8 @@ def to_unit(p: Parameter, v: Shaped[ndarray, " n"]) -> Float[ndarray, "n d"]:
     """Return the unit coordinates of a column of permitted values."""
     if isinstance(p, Categorical):
         return np.eye(len(p.choices))[v]
+    if isinstance(p, Real) and not p.log:
+        return to_unit_box(v, p.lo, p.hi)[:, None]
     a, b = _edges(p)
     u = ((np.log(v) if p.log else v) - a) / (b - a)
     if isinstance(p, Real):
@@ -198,14 +203,26 @@ def from_unit(p: Parameter, U: Float[ndarray, "n d"]) -> Shaped[ndarray, " n"]:
     """Return the column that belongs to unit coordinates in [0, 1]."""
     if isinstance(p, Categorical):
         return U.argmax(axis=1)
-    a, b = _edges(p)
     u = U[:, 0]
+    if isinstance(p, Real) and not p.log:
+        return from_unit_box(u, p.lo, p.hi)
+    a, b = _edges(p)
     w = a * (1.0 - u) + b * u
     v = np.exp(w) if p.log else w
     if isinstance(p, Integer):
         return np.clip(np.floor(v + 0.5), p.lo, p.hi)
     # exp(log(lo)) is not lo.
     return np.where(u == 0.0, p.lo, np.where(u == 1.0, p.hi, np.clip(v, p.lo, p.hi)))
+
+
+def to_unit_box(v: Float[ndarray, "*n"], lo: Ends, hi: Ends) -> Float[ndarray, "*n"]:
+    """Return where between lo and hi numbers are: one column, or columns of a box."""
+    return np.clip((v - lo) / (hi - lo), 0.0, 1.0)
+
+
+def from_unit_box(u: Float[ndarray, "*n"], lo: Ends, hi: Ends) -> Float[ndarray, "*n"]:
+    """Return the numbers that are there between lo and hi: the reverse."""
+    return np.clip(lo * (1.0 - u) + hi * u, lo, hi)
 
 
 def _edges(p: Real | Integer) -> tuple[float, float]:

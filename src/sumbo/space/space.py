@@ -26,9 +26,11 @@ from sumbo.space.parameters import (
     column_of,
     ends,
     from_unit,
+    from_unit_box,
     nearest,
     python_values,
     to_unit,
+    to_unit_box,
     where,
 )
 from sumbo.typing import Bool, Float, Group, Groups, ndarray
@@ -154,6 +156,8 @@ class Space:
     def decode(self, U: Float[ndarray, "n P"]) -> Shaped[ndarray, "n K"]:
         """Return the points in user units, inside the box whatever ``U`` holds."""
         U = self._clipped(U)
+        if self._is_box:
+            return from_unit_box(U, *self.bounds.T)
         numbers = np.empty((len(U), len(self.parameters)))
         for j, (p, block) in enumerate(self._blocks):
             numbers[:, j] = from_unit(p, U[:, block])
@@ -166,6 +170,9 @@ class Space:
             ArgumentError: If a point has the wrong length, holds something that is no
                 number or no choice, or lies outside the box.
         """
+        rows = self._in_box(x)
+        if rows is not None:
+            return to_unit_box(rows, *self.bounds.T)
         columns = self._columns(x)
         for p, v in zip(self.parameters, columns, strict=True):
             off = v != nearest(p, v)
@@ -192,6 +199,9 @@ class Space:
 
     def numbers(self, x: Any) -> Float[ndarray, "n K"]:
         """Return points as plain numbers, a choice as its position; not rounded."""
+        rows = self._in_box(x)
+        if rows is not None:
+            return rows.copy()
         return np.stack(self._columns(x), axis=1).astype(np.float64)
 
     def points(self, numbers: Float[ndarray, "n K"]) -> Shaped[ndarray, "n K"]:
@@ -272,6 +282,26 @@ class Space:
     def _blocks(self) -> tuple[tuple[Parameter, slice], ...]:
         slices = [slice(block[0], block[-1] + 1) for block in self.blocks]
         return tuple(zip(self.parameters, slices, strict=True))
+
+    @cached_property
+    def _is_box(self) -> bool:
+        """Whether a point is its coordinates, shifted and stretched."""
+        return all(isinstance(p, Real) and not p.log for p in self.parameters)
+
+    def _in_box(self, x: Any) -> Float[ndarray, "n K"] | None:
+        """Return an array of points inside a box as rows; None for all else.
+
+        Most spaces are boxes, most points arrays: all columns at once, where one by
+        one they took a tenth of an ask with 60 parameters.
+        """
+        if not (self._is_box and isinstance(x, ndarray) and x.dtype == np.float64):
+            return None
+        rows = x[None] if x.ndim == 1 else x
+        if rows.ndim != 2 or rows.shape[1] != len(self.parameters):
+            return None
+        low, high = self.bounds.T
+        # Also false for NaN: what is wrong, the slow way says.
+        return rows if ((low <= rows) & (rows <= high)).all() else None
 
     def _clipped(self, U: Float[ndarray, "n P"]) -> Float[ndarray, "n P"]:
         if U.ndim != 2 or U.shape[1] != self.dim or np.isnan(U).any():
