@@ -13,12 +13,7 @@ import reference
 from draws import law_p_value
 from sumbo import AdditiveGP
 from sumbo.sampling import growth
-from sumbo.sampling.expansion import (
-    expand_joint,
-    expand_marginal,
-    gradients_together,
-    together,
-)
+from sumbo.sampling.expansion import Draw, expand_joint, expand_marginal
 from sumbo.sampling.factors import PartFactor
 from sumbo.sampling.growth import grown_factors
 
@@ -58,12 +53,14 @@ def test_parts_on_one_coordinate_are_evaluated_together(kernel, sizes, rng):
     draws = expand_joint(rng, s.post, factors_of(s), 2)
     z = rng.random((3, 7))
     for i in range(2):
-        found = together(draws, i, [3, 0, 2], z)
+        draw = Draw(draws, i)
+        draw.lines([2, 3], z[:2])  # other parts before do not matter
+        found = draw.lines([3, 0, 2], z)
         expected = [
             draws[m].at(i, row[:, None]) for m, row in zip([3, 0, 2], z, strict=True)
         ]
         np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9)
-        value, slope = gradients_together(draws, i, [3, 0, 2], z)
+        value, slope = draw.line_gradients([3, 0, 2], z)
         np.testing.assert_allclose(value, found, rtol=1e-8, atol=1e-9)
         one_by_one = [
             draws[m].gradient(i, row[:, None])[1][:, 0]

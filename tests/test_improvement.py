@@ -9,7 +9,7 @@ from scipy import integrate, stats
 import irregular
 import reference
 from irregular import frozen
-from sumbo.maximize.improvement import Improvement, log_h
+from sumbo.maximize.improvement import Averaged, Improvement, log_h
 
 GROUPS = {
     "a partition": ((3,), (0, 2), (1, 4)),
@@ -180,6 +180,42 @@ def test_points_of_no_variance_have_finite_values_and_slopes(rng):
     values, gradient = Improvement(post=post, best=float(y.min())).gradient(X)
     assert np.isfinite(values).all()
     assert np.isfinite(gradient).all()
+
+
+# ---------------------------------------------------------------------- several models
+def averaged(rng, below):
+    """Return two models of the same data, and expected improvement over both."""
+    gp, X, y, one = setting(rng, GROUPS["a partition"])
+    other = irregular.random_gp(rng, GROUPS["one group"], "matern52", 0.02)
+    other = other.condition(X, y)
+    models = tuple(
+        Improvement(post=post, best=float(y.min()) - shift)
+        for post, shift in ((one, below), (other, below + 0.2))
+    )
+    return gp, models, Averaged(weights=frozen(np.array([0.3, 0.7])), models=models)
+
+
+def test_improvement_is_averaged_over_models(rng):
+    gp, models, both = averaged(rng, 0.1)
+    U = frozen(rng.random((9, gp.dim)))
+    one, other = (np.exp(-model.value(U)) for model in models)
+    np.testing.assert_allclose(
+        both.value(U), -np.log(0.3 * one + 0.7 * other), rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("below", [0.0, 50.0])
+def test_the_gradient_of_the_average_is_the_finite_difference(below, rng):
+    gp, _, both = averaged(rng, below)
+    U = frozen(rng.uniform(0.03, 0.96, (5, gp.dim)))
+    values, gradient = both.gradient(U)
+    np.testing.assert_allclose(values, both.value(U), rtol=1e-9)
+    for u, slope in zip(U, gradient, strict=True):
+        wanted = reference.finite_difference(
+            lambda x: both.value(x[None])[0], u, step=1e-5
+        )
+        scale = np.abs(wanted).max()
+        np.testing.assert_allclose(slope, wanted, rtol=2e-5, atol=2e-6 * scale)
 
 
 def test_points_and_posterior_are_left_unchanged(rng):

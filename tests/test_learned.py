@@ -1,6 +1,7 @@
 """Learned groups: cover, size limits, files, resumed runs, and recovery."""
 
 import copy
+import math
 from itertools import chain as flat
 
 import numpy as np
@@ -12,12 +13,12 @@ from sumbo import Optimizer, Space
 from sumbo.checkpoint import join_state, split_state
 from sumbo.data import prepare
 from sumbo.decompositions import learned as module, resolve
-from sumbo.decompositions.auto import Auto
+from sumbo.decompositions.auto import EARNED, Auto
 from sumbo.decompositions.base import expand
-from sumbo.decompositions.chain import walk
+from sumbo.decompositions.chain import Target, walk, with_residual
 from sumbo.decompositions.learned import Learned
 from sumbo.gp import AdditiveGP
-from sumbo.methods import make
+from sumbo.methods import logei, make
 from sumbo.structure import co_membership_matrix
 from sumbo.testing import scenes
 from sumbo.testing.methods import through_file
@@ -198,6 +199,138 @@ def test_only_the_last_partitions_are_remembered(rng, monkeypatch):
     _, second = rule.propose(rng, first, data)
     assert len(second["visited"]) == 4
     assert second["visited"][:2] == first["visited"][1:]
+
+
+# ---------------------------------------------------------------------- plausible ones
+def scored(monkeypatch, scores):
+    """Give the walk's partition and singletons scores of our own."""
+    original = Target.fit
+
+    def fit(self, groups, gp, steps=1):
+        visit = original(self, groups, gp, steps)
+        K = len(self.data.domain.blocks)
+        apart = sum(len(g) == 1 for g in groups) == K
+        return visit._replace(score=scores[apart])
+
+    monkeypatch.setattr(Target, "fit", fit)
+
+
+def chosen_of(rng, data):
+    """Return what is chosen next to a partition with one member more than groups."""
+    target = Target(data=data, max_size=4)
+    now = target.fit(((0,), (1, 2), (3,)), target.singletons().gp)
+    return Auto().choose(rng, target, now, None)
+
+
+def test_structures_are_drawn_and_weighted_by_their_probabilities(rng, monkeypatch):
+    data = data_of(rng, [0, 1, 1, 2], 9)
+    # The group must bring EARNED nats; here it brings log 3 more.
+    scored(monkeypatch, {False: EARNED + math.log(3.0) - 7.5, True: -7.5})
+    drawn = []
+    for _ in range(60):
+        (first, visit), (second, other) = chosen_of(rng, data)
+        grouped = (1, 2) in visit.groups
+        assert first == pytest.approx(0.75 if grouped else 0.25)
+        assert second == pytest.approx(1.0 - first)
+        assert grouped != ((1, 2) in other.groups)
+        drawn.append(grouped)
+    # Binomial(60, 3/4): outside of this with probability 2e-6.
+    assert 28 <= sum(drawn) <= 59
+
+
+@pytest.mark.parametrize("far", [-50.0, math.nan])
+def test_structures_that_are_not_plausible_are_not_kept(far, rng, monkeypatch):
+    data = data_of(rng, [0, 1, 1, 2], 9)
+    scored(monkeypatch, {False: far, True: 0.0})
+    ((weight, visit),) = chosen_of(rng, data)
+    assert weight == pytest.approx(1.0)
+    assert (1, 2) not in visit.groups
+
+
+def test_without_any_score_one_structure_is_still_returned(rng, monkeypatch):
+    data = data_of(rng, [0, 1, 1, 2], 9)
+    scored(monkeypatch, {False: math.nan, True: math.nan})
+    assert len(chosen_of(rng, data)) == 1
+
+
+@pytest.mark.parametrize("bounds", [None, MIXED], ids=["reals", "mixed"])
+def test_expected_improvement_is_averaged_over_plausible_structures(
+    bounds, rng, monkeypatch
+):
+    data = data_of(rng, [0, 1, 1, 2], 14, bounds)
+    groups, state = Auto(**QUICK).propose(rng, {}, data)
+    singletons = tuple((k,) for k in range(len(data.domain.blocks)))
+    target = Target(data=data, max_size=4)
+    other = target.fit(with_residual(singletons), target.singletons().gp)
+    theta = other.gp.hyperparameters().log()
+    state["others"] = [
+        {
+            "weight": 0.4,
+            "groups": [list(group) for group in other.groups],
+            "log_theta": theta,
+            "mean": other.gp.mean,
+        }
+    ]
+    method = make("logei", descents=1)
+    fitted = {
+        "fitted_at": len(data.y),
+        "groups": expand(groups, data.domain.blocks),
+        "log_theta": state["log_theta"],
+        "mean": state["mean"],
+        "structure": state,
+    }
+    seen = []
+    original = logei._target
+
+    def spy(models, least):
+        seen.append(models)
+        return original(models, least)
+
+    monkeypatch.setattr(logei, "_target", spy)
+    method.propose(rng, fitted, data, 2)
+    for models, believed in zip(seen, (0, 1), strict=True):
+        assert [weight for weight, _ in models] == pytest.approx([0.6, 0.4])
+        assert all(14 + believed == post.N for _, post in models)
+        assert models[0][1].gp.groups == fitted["groups"]
+        assert models[1][1].gp.groups == other.gp.groups
+        np.testing.assert_allclose(
+            models[1][1].gp.hyperparameters().log(), theta, rtol=1e-12
+        )
+
+
+# ---------------------------------------------------------------------- polishing
+@pytest.mark.parametrize(
+    ("y", "polishing"),
+    [
+        # Spread about 1: three values level with the best, no gain.
+        ([1.4, -0.9, 0.3, -1.2, -1.1999, -1.2001, -1.1998], True),
+        ([1.4, -0.9, 0.3, -1.2, -1.1999, -1.2001, -1.17], False),  # one is elsewhere
+        ([1.4, -0.9, 0.3, -1.19, -1.1999, -1.2001, -1.1998], False),  # there is gain
+        ([-1.2, -1.2, -1.2], False),
+        ([0.0, 0.0, 0.0, 0.0], False),
+    ],
+)
+def test_asks_that_only_polish_are_noticed(y, polishing):
+    y = np.array(y)
+    assert logei.is_polishing(y) is polishing
+    assert logei.is_polishing(31.0 * y - 7.0) is polishing
+
+
+def test_after_polishing_a_leap_is_looked_for(rng, monkeypatch):
+    data = data_of(rng, [0, 1, 2], 14)
+    least = []
+    original = logei._target
+
+    def spy(models, leap):
+        least.append(leap)
+        return original(models, leap)
+
+    monkeypatch.setattr(logei, "_target", spy)
+    method = make("logei", groups="singletons", descents=1, starts=1)
+    for polishing in (False, True):
+        monkeypatch.setattr(logei, "is_polishing", lambda _, answer=polishing: answer)
+        method.propose(rng, {}, data, 2)
+    assert least == pytest.approx([0.0, 0.0, 0.01 * data.y.std(), 0.0])
 
 
 # ---------------------------------------------------------------------- in a search

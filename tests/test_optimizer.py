@@ -107,6 +107,19 @@ def test_fits_come_after_so_many_observations_and_so_much_growth(growth, fitted_
     assert fits == fitted_at
 
 
+@pytest.mark.parametrize(("q", "fitted_at"), [(2, [4, 8, 12]), (3, [4, 7, 10, 13, 16])])
+def test_batches_as_large_as_a_refit_do_not_wait_for_growth(q, fitted_at):
+    settings = {**QUICK["ts"], "refit": 3, "growth": 0.5}
+    opt = Optimizer(BOX, method="ts", groups="singletons", n_init=4, seed=3, **settings)
+    X, fits = opt.ask(4), []
+    while len(opt.y) < 16:
+        opt.tell(X, [bowl(x) for x in X])
+        X = opt.ask(q)
+        if opt.info.refitted:
+            fits.append(len(opt.y))
+    assert fits == fitted_at
+
+
 @pytest.mark.parametrize("n", [0, -2, True])
 def test_a_wrong_number_of_points_is_refused(n):
     with pytest.raises(ArgumentError, match="n="):

@@ -47,7 +47,8 @@ class Learned:
         The state holds where the walk is ("partition"), the partitions that it
         visited last ("visited"), the groups that are returned ("groups"), and
         parameters fitted to them ("log_theta", "mean"); whoever fits them further
-        may put better ones there, to start from next time.
+        may put better ones there, to start from next time. Structures that are
+        plausible next to the one returned are in "others", with their "weight".
         """
         K = len(data.domain.blocks)
         target = Target(data=data.at_most(OBSERVATIONS), max_size=self.max_size or K)
@@ -58,13 +59,12 @@ class Learned:
             start = target.fit(_as_groups(state["partition"]), last)
         visits = walk(rng, target, start, self._sweeps(len(data.y), K, bool(state)))
         seen = [*state.get("visited", ()), *(_listed(v.groups) for v in visits)]
-        chosen = self.choose(rng, target, visits[-1], last)
+        (_, chosen), *others = self.choose(rng, target, visits[-1], last)
         return chosen.groups, {
             "partition": _listed(visits[-1].groups),
             "visited": seen[-REMEMBERED:],
-            "groups": _listed(chosen.groups),
-            "log_theta": chosen.gp.hyperparameters().log(),
-            "mean": chosen.gp.mean,
+            "others": [{"weight": w, **_stored(visit)} for w, visit in others],
+            **_stored(chosen),
         }
 
     def _sweeps(self, N: int, K: int, goes_on: bool) -> int:
@@ -79,10 +79,21 @@ class Learned:
         target: Target,
         now: Visit,
         last: AdditiveGP | None,
-    ) -> Visit:
-        """Return the structure to use, given where the walk is and the last model."""
+    ) -> list[tuple[float, Visit]]:
+        """Return the structure to use, and others that are plausible, with weights.
+
+        Given are where the walk is and the last model.
+        """
         del rng, target, last
-        return now
+        return [(1.0, now)]
+
+
+def _stored(visit: Visit) -> State:
+    return {
+        "groups": _listed(visit.groups),
+        "log_theta": visit.gp.hyperparameters().log(),
+        "mean": visit.gp.mean,
+    }
 
 
 def _model(state: State, data: Data) -> AdditiveGP:

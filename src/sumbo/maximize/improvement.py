@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, ndtr
+from scipy.special import erfcx, log_ndtr, logsumexp, ndtr
 
 from sumbo.gp import Posterior
 from sumbo.linalg import cho_solve, solve_lower
@@ -60,6 +60,30 @@ class Improvement:
         # Mean and variance weigh the same slopes of the kernel.
         weights = by_mean[:, None] * post.alpha - 2.0 * by_var[:, None] * solved.T
         return -np.log(sd) - log_improvement, pullback(weights)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Averaged:
+    """−log Σ_s w_s EI_s of several models with probabilities w_s."""
+
+    weights: Float[ndarray, " s"]
+    models: tuple[Improvement, ...]
+
+    def value(self, U: Float[ndarray, "b P"]) -> Float[ndarray, " b"]:
+        """Return −log of the average at points of the cube."""
+        logs = np.array([-model.value(U) for model in self.models])
+        return -logsumexp(logs, axis=0, b=self.weights[:, None])
+
+    def gradient(
+        self, U: Float[ndarray, "b P"]
+    ) -> tuple[Float[ndarray, " b"], Float[ndarray, "b P"]]:
+        """Return −log of the average and its gradient at points of the cube."""
+        found = [model.gradient(U) for model in self.models]
+        logs = -np.array([value for value, _ in found])
+        total = logsumexp(logs, axis=0, b=self.weights[:, None])
+        shares = self.weights[:, None] * np.exp(logs - total)
+        slopes = np.array([gradient for _, gradient in found])
+        return -total, np.einsum("sb,sbp->bp", shares, slopes)
 
 
 def log_h(z: Float[ndarray, " b"]) -> Float[ndarray, " b"]:

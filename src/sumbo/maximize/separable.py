@@ -8,8 +8,8 @@ from sumbo.maximize.overlapping import Parts, minimise_overlapping
 from sumbo.structure import is_partition
 from sumbo.typing import Bool, Float, ndarray
 
-# Each round narrows the bracket to a quarter; five make it a thousand times finer.
-ZOOMS = 5
+# Each round narrows the bracket to a quarter; then a parabola fits what is left.
+ZOOMS = 3
 ZOOM_POINTS = 9
 
 
@@ -106,9 +106,9 @@ def _zoom(
 ) -> Float[ndarray, " l"]:
     """Return, for each of some components of one coordinate, where it is least.
 
-    Finer and finer grids between the neighbours of the best candidate: this needs no
-    gradient and a tenth of the time of a quasi-Newton search, and all components are
-    evaluated together.
+    Finer and finer grids between the neighbours of the best candidate, and the vertex
+    of the parabola through the last three points: this needs no gradient and a tenth
+    of the time of a quasi-Newton search, and all components are evaluated together.
     """
     z, value, low, high = np.array(
         [_bracket(Zc[:, 0], fc) for Zc, fc in zip(Z, f, strict=True)]
@@ -116,17 +116,28 @@ def _zoom(
     rows = [i for i, part in enumerate(parts) for _ in part.groups]
     groups = [m for part in parts for m in part.groups]
     every = np.arange(len(parts))
+
+    def total(at: Float[ndarray, "l b"]) -> Float[ndarray, "l b"]:
+        values = np.zeros(at.shape)
+        np.add.at(values, rows, functions.along(groups, at[rows]))
+        return values
+
     for _ in range(ZOOMS):
         grid = np.linspace(low, high, ZOOM_POINTS, axis=1)
-        values = np.zeros(grid.shape)
-        np.add.at(values, rows, functions.along(groups, grid[rows]))
+        values = total(grid)
         i = np.argmin(values, axis=1)
         lower = values[every, i] < value
         z = np.where(lower, grid[every, i], z)
         value = np.where(lower, values[every, i], value)
         low = grid[every, np.maximum(i - 1, 0)]
         high = grid[every, np.minimum(i + 1, ZOOM_POINTS - 1)]
-    return z
+    middle = np.clip(i, 1, ZOOM_POINTS - 2)
+    left, mid, right = (values[every, middle + d] for d in (-1, 0, 1))
+    bend = left - 2.0 * mid + right
+    step = 0.5 * (left - right) / np.where(bend > 0, bend, np.inf)
+    vertex = grid[every, middle] + step * (grid[:, 1] - grid[:, 0])
+    vertex = np.clip(vertex, grid[:, 0], grid[:, -1])
+    return np.where(total(vertex[:, None])[:, 0] < value, vertex, z)
 
 
 def _bracket(

@@ -39,7 +39,7 @@ class AdditiveLCB(CandidateSearch):
         self, rng: np.random.Generator, state: State, data: Data, q: int
     ) -> tuple[Float[ndarray, "q P"], State, Info]:
         """Return q minimisers, each chosen with the earlier ones hallucinated."""
-        post, state, info = self.model(rng, state, data)
+        post, state, info = self.model(rng, state, data, q)
         if len(data.pending):
             post = post.append(data.pending, post.predict(data.pending)[0])
         out = np.empty((q, data.domain.dim))

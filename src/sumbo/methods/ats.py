@@ -26,6 +26,6 @@ class AdditiveThompson(CandidateSearch):
         self, rng: np.random.Generator, state: State, data: Data, q: int
     ) -> tuple[Float[ndarray, "q P"], State, Info]:
         """Return the minimisers of q marginal draws."""
-        post, state, info = self.model(rng, state, data)
+        post, state, info = self.model(rng, state, data, q)
         U, state = minimise_draws(self, expand_marginal, rng, post, state, data, q)
         return U, state, info

@@ -4,7 +4,6 @@ import dataclasses
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
@@ -23,7 +22,7 @@ from sumbo.maximize import (
     minimise_sum,
 )
 from sumbo.registry import Registry, nearest
-from sumbo.sampling.expansion import Expansion, gradients_together, together
+from sumbo.sampling.expansion import Draw, Expansion
 from sumbo.sampling.factors import PartFactor
 from sumbo.sampling.growth import fresh_factors, grown_factors
 from sumbo.typing import Bool, Float, Groups, State, ndarray
@@ -97,7 +96,8 @@ class AdditiveModel:
         fit: ``"map"`` or ``"adam"``, the paper's.
         refit: Observations after which structure and parameters are fitted again.
         growth: And the share by which their number must have grown since: many
-            observations are not changed much by a few more.
+            observations are not changed much by a few more. A batch of ``refit``
+            points or more waits for no such growth: its model is used many times.
         starts: Starting points of a MAP fit.
     """
 
@@ -124,15 +124,16 @@ class AdditiveModel:
             raise ArgumentError(msg)
 
     def model(
-        self, rng: np.random.Generator, state: State, data: Data
+        self, rng: np.random.Generator, state: State, data: Data, q: int = 1
     ) -> tuple[Posterior, State, Info]:
-        """Return the posterior given all data, refitted when it is due.
+        """Return the posterior given all data, refitted when it is due for q points.
 
         The posterior is computed from the state and the data alone, never from a
         cache that a resumed run would not have, so that resuming is bit-exact.
         """
         at = state.get("fitted_at", 0)
-        due = not state or len(data.y) - at >= max(self.refit, self.growth * at)
+        growth = self.growth * at if q < self.refit else 0.0
+        due = not state or len(data.y) - at >= max(self.refit, growth)
         info = Info()
         if due:
             begin = time.process_time()
@@ -140,6 +141,20 @@ class AdditiveModel:
             info = replace(info, fit_cpu_s=time.process_time() - begin)
         post = _gp(self.kernel, state).condition(data.U, data.y)
         return post, state, replace(info, groups=post.gp.groups)
+
+    def others(self, state: State, data: Data) -> list[tuple[float, Posterior]]:
+        """Return posteriors of other plausible structures, and their probabilities.
+
+        The structure of ``model`` was drawn; it has the probability that is left.
+        """
+        out = []
+        for other in state.get("structure", {}).get("others", ()):
+            groups = tuple(tuple(group) for group in other["groups"])
+            blocks = expand(groups, data.domain.blocks)
+            theta, mean = other["log_theta"], other["mean"]
+            gp = AdditiveGP.from_log(blocks, theta, mean, self.kernel)
+            out.append((other["weight"], gp.condition(data.U, data.y)))
+        return out
 
     def _refit(
         self, rng: np.random.Generator, state: State, data: Data
@@ -209,14 +224,14 @@ class CandidateSearch(AdditiveModel):
             require_positive_integer(name, getattr(self, name))
 
 
-Draw = Callable[
+Drawing = Callable[
     [np.random.Generator, Posterior, list[PartFactor], int], list[Expansion]
 ]
 
 
 def minimise_draws(
     settings: CandidateSearch,
-    draw: Draw,
+    draw: Drawing,
     rng: np.random.Generator,
     post: Posterior,
     state: State,
@@ -246,12 +261,8 @@ def minimise_draws(
         values = [
             np.sum([draws[m].values[i] for m in part.groups], axis=0) for part in parts
         ]
-        functions = Parts(
-            lambda m, z, i=i: draws[m].at(i, z),
-            lambda m, z, i=i: draws[m].gradient(i, z),
-            partial(together, draws, i),
-            partial(gradients_together, draws, i),
-        )
+        one = Draw(draws, i)
+        functions = Parts(one.value, one.gradient, one.lines, one.line_gradients)
         refined = functions if settings.refine else None
         out[i] = minimise_sum(parts, Z, values, data.domain.dim, refined, free)
     return out, state

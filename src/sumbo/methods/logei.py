@@ -8,10 +8,19 @@ import numpy as np
 from sumbo.data import Data
 from sumbo.errors import require_positive_integer
 from sumbo.gp import Posterior
-from sumbo.maximize.improvement import Improvement
+from sumbo.maximize.improvement import Averaged, Improvement
 from sumbo.maximize.whole import minimise_whole, whole_candidates
 from sumbo.methods.base import METHODS, AdditiveModel, Info, free_coordinates
 from sumbo.typing import Float, State, ndarray
+
+# Posteriors of the plausible structures, with their probabilities.
+Models = list[tuple[float, Posterior]]
+
+# Asks in a row that may end level with the best without a gain to speak of; the next
+# one looks for a leap. All in standard deviations of the values: on a function with
+# many valleys, the sure last digits of one must not keep the search from the others.
+PATIENCE = 3
+LEVEL, GAIN, LEAP = 1e-2, 2e-3, 1e-2
 
 
 @METHODS.register("logei")
@@ -20,8 +29,12 @@ class LogExpectedImprovement(AdditiveModel):
     """Return the maximiser of the log of expected improvement; [ament2023].
 
     The variance is that of the sum, bilateral covariances included. Parts only guide
-    the search. Batches and pending points are hallucinated: the model believes its own
-    mean there, so that the variance shrinks around them; [desautels2014].
+    the search. Where more than one structure is plausible, expected improvement is
+    averaged over them. When several points in a row only polished the best one, the
+    next is to improve on it by a hundredth of the values' spread.
+
+    Batches and pending points are hallucinated: the model believes its own mean there,
+    so that the variance shrinks around them; [desautels2014].
 
     Attributes:
         descents: Starts of the local search.
@@ -43,30 +56,53 @@ class LogExpectedImprovement(AdditiveModel):
         self, rng: np.random.Generator, state: State, data: Data, q: int
     ) -> tuple[Float[ndarray, "q P"], State, Info]:
         """Return q maximisers, each chosen with the earlier ones hallucinated."""
-        post, state, info = self.model(rng, state, data)
+        post, state, info = self.model(rng, state, data, q)
+        others = self.others(state, data)
+        models = [(1.0 - sum(w for w, _ in others), post), *others]
         if len(data.pending):
-            post = _believed(post, data.pending)
+            models = _believing(models, data.pending)
         out = np.empty((q, data.domain.dim))
+        least = LEAP * float(data.y.std()) if is_polishing(data.y) else 0.0
         for i in range(q):
-            out[i] = self._maximise(rng, post, data)
+            out[i] = self._maximise(rng, models, data, least if i == 0 else 0.0)
             if i + 1 < q:
-                post = _believed(post, out[i : i + 1])
+                models = _believing(models, out[i : i + 1])
         return out, state, info
 
     def _maximise(
-        self, rng: np.random.Generator, post: Posterior, data: Data
+        self, rng: np.random.Generator, models: Models, data: Data, least: float
     ) -> Float[ndarray, " P"]:
         free = free_coordinates(data)
-        # The best mean, not the best value: noise is no improvement. Believed points
-        # count: what they promise is as good as had, and to be improved on elsewhere.
-        best = float(post.fitted().min())
-        target = Improvement(post=post, best=best)
-        points = whole_candidates(rng, post, data, free, self.candidates)
+        # The structure that was drawn guides the search.
+        points = whole_candidates(rng, models[0][1], data, free, self.candidates)
+        target = _target(models, least)
         return minimise_whole(
             target.gradient, target.value(points), points, free, starts=self.descents
         )
 
 
-def _believed(post: Posterior, U: Float[ndarray, "n P"]) -> Posterior:
-    """Return the posterior with its own mean observed at some points."""
-    return post.append(U, post.predict(U)[0])
+def is_polishing(y: Float[ndarray, " N"]) -> bool:
+    """Return whether the last values, in order, are next to the best for nothing."""
+    early, late = y[:-PATIENCE], y[-PATIENCE:]
+    if len(early) == 0:
+        return False
+    best, scale = y.min(), y.std()
+    return bool(late.max() - best < LEVEL * scale and early.min() - best < GAIN * scale)
+
+
+def _target(models: Models, least: float) -> Improvement | Averaged:
+    """Return expected improvement by ``least`` or more, averaged over the models."""
+    # The best mean, not the best value: noise is no improvement. Believed points
+    # count: what they promise is as good as had, and to be improved on elsewhere.
+    each = tuple(
+        Improvement(post=post, best=float(post.fitted().min()) - least)
+        for _, post in models
+    )
+    if len(each) == 1:
+        return each[0]
+    return Averaged(weights=np.array([weight for weight, _ in models]), models=each)
+
+
+def _believing(models: Models, U: Float[ndarray, "n P"]) -> Models:
+    """Return the posteriors, each with its own mean observed at some points."""
+    return [(weight, post.append(U, post.predict(U)[0])) for weight, post in models]

@@ -27,6 +27,6 @@ class Thompson(CandidateSearch):
         self, rng: np.random.Generator, state: State, data: Data, q: int
     ) -> tuple[Float[ndarray, "q P"], State, Info]:
         """Return the minimisers of q joint draws."""
-        post, state, info = self.model(rng, state, data)
+        post, state, info = self.model(rng, state, data, q)
         U, state = minimise_draws(self, expand_joint, rng, post, state, data, q)
         return U, state, info

@@ -6,7 +6,7 @@ cost one triangular solve with the factor that made the draw. It equals the draw
 the candidates, and with its gradient the best candidate can be refined locally.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -41,44 +41,66 @@ class Expansion:
         return k @ c, np.einsum("bad,a->bd", slope, c)
 
 
-def together(
-    draws: list[Expansion], i: int, ms: list[int], z: Float[ndarray, "l b"]
-) -> Float[ndarray, "l b"]:
-    """Return draw i of several parts on one coordinate, each at points of its own."""
-    lines, weights = _lines(draws, i, ms)
-    out = np.empty(z.shape)
-    for some, k in lines.correlations(z):
-        out[some] = np.einsum("lba,la->lb", k, weights[some])
-    return out
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """One of the draws of all parts, as functions that a search can evaluate.
 
+    Parts on one coordinate are evaluated together, each at a row of its own.
+    """
 
-def gradients_together(
-    draws: list[Expansion], i: int, ms: list[int], z: Float[ndarray, "l b"]
-) -> tuple[Float[ndarray, "l b"], Float[ndarray, "l b"]]:
-    """Return draw i of several parts on one coordinate, and its slopes."""
-    lines, weights = _lines(draws, i, ms)
-    value, slope = np.empty(z.shape), np.empty(z.shape)
-    for some, k, s in lines.slopes(z):
-        value[some] = np.einsum("lba,la->lb", k, weights[some])
-        slope[some] = np.einsum("lba,la->lb", s, weights[some])
-    # As in ``gp.cross``: −∂k/∂z = w (z − a)/ℓ², and ``slopes`` are w (z − a)·rate/ℓ.
-    slope *= -(lines.per_unit / lines.rate**2)[:, None]
-    return value, slope
+    draws: list[Expansion]
+    i: int
+    # A search evaluates the same parts again and again.
+    _known: dict[tuple[int, ...], tuple[Lines, Float[ndarray, "l A"]]] = field(
+        default_factory=dict
+    )
 
+    def value(self, m: int, z: Float[ndarray, "b d"]) -> Float[ndarray, " b"]:
+        """Return part m at points of its coordinates."""
+        return self.draws[m].at(self.i, z)
 
-def _lines(
-    draws: list[Expansion], i: int, ms: list[int]
-) -> tuple[Lines, Float[ndarray, "l A"]]:
-    """Return where parts on one coordinate were drawn, and weights of their kernels."""
-    most = max(len(draws[m].A) for m in ms)
-    x, weights = (np.zeros((len(ms), most)) for _ in range(2))
-    for row, m in enumerate(ms):
-        # Parts with fewer points repeat one, with no weight.
-        n = len(draws[m].A)
-        x[row, :n], x[row, n:] = draws[m].A[:, 0], draws[m].A[0, 0]
-        weights[row, :n] = draws[m].kernel.variance * draws[m].coefficients[:, i]
-    lengths = np.array([draws[m].kernel.lengthscales[0] for m in ms])
-    return Lines.of(draws[ms[0]].kernel.kernel, x, lengths), weights
+    def gradient(
+        self, m: int, z: Float[ndarray, "b d"]
+    ) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"]]:
+        """Return part m and its gradient at points of its coordinates."""
+        return self.draws[m].gradient(self.i, z)
+
+    def lines(self, ms: list[int], z: Float[ndarray, "l b"]) -> Float[ndarray, "l b"]:
+        """Return several parts on one coordinate."""
+        lines, weights = self._lines(tuple(ms))
+        out = np.empty(z.shape)
+        for some, k in lines.correlations(z):
+            out[some] = np.einsum("lba,la->lb", k, weights[some])
+        return out
+
+    def line_gradients(
+        self, ms: list[int], z: Float[ndarray, "l b"]
+    ) -> tuple[Float[ndarray, "l b"], Float[ndarray, "l b"]]:
+        """Return several parts on one coordinate, and their slopes."""
+        lines, weights = self._lines(tuple(ms))
+        value, slope = np.empty(z.shape), np.empty(z.shape)
+        for some, k, s in lines.slopes(z):
+            value[some] = np.einsum("lba,la->lb", k, weights[some])
+            slope[some] = np.einsum("lba,la->lb", s, weights[some])
+        # As in ``gp.cross``: −∂k/∂z = w (z − a)/ℓ², and slopes are w (z − a)·rate/ℓ.
+        slope *= -(lines.per_unit / lines.rate**2)[:, None]
+        return value, slope
+
+    def _lines(self, ms: tuple[int, ...]) -> tuple[Lines, Float[ndarray, "l A"]]:
+        """Return where parts were drawn, and the weights of their kernels there."""
+        if ms in self._known:
+            return self._known[ms]
+        draws = [self.draws[m] for m in ms]
+        most = max(len(draw.A) for draw in draws)
+        x, weights = (np.zeros((len(ms), most)) for _ in range(2))
+        for row, draw in enumerate(draws):
+            # Parts with fewer points repeat one, with no weight.
+            n = len(draw.A)
+            x[row, :n], x[row, n:] = draw.A[:, 0], draw.A[0, 0]
+            weights[row, :n] = draw.kernel.variance * draw.coefficients[:, self.i]
+        lengths = np.array([draw.kernel.lengthscales[0] for draw in draws])
+        self._known[ms] = Lines.of(draws[0].kernel.kernel, x, lengths), weights
+        return self._known[ms]
 
 
 def expand_joint(
