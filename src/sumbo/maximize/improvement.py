@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, logsumexp, ndtr
+from scipy.special import erfcx, log_ndtr, ndtr
 
 from sumbo.gp import Posterior
 from sumbo.linalg import cho_solve, solve_lower
@@ -72,16 +72,16 @@ class Averaged:
     def value(self, U: Float[ndarray, "b P"]) -> Float[ndarray, " b"]:
         """Return −log of the average at points of the cube."""
         logs = np.array([-model.value(U) for model in self.models])
-        return -logsumexp(logs, axis=0, b=self.weights[:, None])
+        return -np.logaddexp.reduce(np.log(self.weights)[:, None] + logs)
 
     def gradient(
         self, U: Float[ndarray, "b P"]
     ) -> tuple[Float[ndarray, " b"], Float[ndarray, "b P"]]:
         """Return −log of the average and its gradient at points of the cube."""
         found = [model.gradient(U) for model in self.models]
-        logs = -np.array([value for value, _ in found])
-        total = logsumexp(logs, axis=0, b=self.weights[:, None])
-        shares = self.weights[:, None] * np.exp(logs - total)
+        logs = np.log(self.weights)[:, None] - np.array([value for value, _ in found])
+        total = np.logaddexp.reduce(logs)
+        shares = np.exp(logs - total)
         slopes = np.array([gradient for _, gradient in found])
         return -total, np.einsum("sb,sbp->bp", shares, slopes)
 

@@ -89,9 +89,8 @@ def descend(
             moving = _lower_half(fx, moving)
         if not moving.all():
             X[rows], f[rows] = x, fx
-            rows, x, fx, gx, H, free, slope = (
-                a[moving] for a in (rows, x, fx, gx, H, free, slope)
-            )
+            rows, free = rows[moving], free[moving]
+            x, fx, gx, H, slope = (a[moving] for a in (x, fx, gx, H, slope))
         if len(rows) == 0:
             break
         # H stays positive definite, hence also its free block: a descent direction.
@@ -142,7 +141,8 @@ def _search(
         done, bad = rows[good], ~good
         new[done], f_new[done], g_new[done] = trial[good], value[good], slope[good]
         excess, expected = (value - f - expected)[bad], expected[bad]
-        rows, X, f, g, P, t = (a[bad] for a in (rows, X, f, g, P, t))
+        rows = rows[bad]
+        X, f, g, P, t = (a[bad] for a in (X, f, g, P, t))
         # Minimiser of the parabola through value, slope and the failed trial.
         share = np.where(excess > 0, -expected / np.maximum(excess, 1e-300), 0)
         t *= np.clip(0.5 * share, 0.1, 0.5)[:, None]

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from sumbo.maximize.components import Component
 from sumbo.maximize.overlapping import Parts, minimise_overlapping
 from sumbo.structure import is_partition
-from sumbo.typing import Bool, Float, ndarray
+from sumbo.typing import Bool, Float, Int, ndarray
 
 # Each round narrows the bracket to a quarter; then a parabola fits what is left.
 ZOOMS = 3
@@ -122,22 +122,27 @@ def _zoom(
         np.add.at(values, rows, functions.along(groups, at[rows]))
         return values
 
-    for _ in range(ZOOMS):
+    def look(
+        low: Float[ndarray, " l"], high: Float[ndarray, " l"]
+    ) -> tuple[Float[ndarray, "l b"], Float[ndarray, "l b"], Int[ndarray, " l"]]:
         grid = np.linspace(low, high, ZOOM_POINTS, axis=1)
         values = total(grid)
-        i = np.argmin(values, axis=1)
-        lower = values[every, i] < value
-        z = np.where(lower, grid[every, i], z)
-        value = np.where(lower, values[every, i], value)
-        low = grid[every, np.maximum(i - 1, 0)]
-        high = grid[every, np.minimum(i + 1, ZOOM_POINTS - 1)]
+        return grid, values, np.argmin(values, axis=1)
+
+    grid, values, i = look(low, high)
+    for _ in range(ZOOMS - 1):
+        before, after = np.maximum(i - 1, 0), np.minimum(i + 1, ZOOM_POINTS - 1)
+        grid, values, i = look(grid[every, before], grid[every, after])
     middle = np.clip(i, 1, ZOOM_POINTS - 2)
     left, mid, right = (values[every, middle + d] for d in (-1, 0, 1))
     bend = left - 2.0 * mid + right
     step = 0.5 * (left - right) / np.where(bend > 0, bend, np.inf)
     vertex = grid[every, middle] + step * (grid[:, 1] - grid[:, 0])
     vertex = np.clip(vertex, grid[:, 0], grid[:, -1])
-    return np.where(total(vertex[:, None])[:, 0] < value, vertex, z)
+    # In case of a tie the candidate stays.
+    found = np.array([z, grid[every, i], vertex])
+    reached = [value, values[every, i], total(vertex[:, None])[:, 0]]
+    return found[np.argmin(reached, axis=0), every]
 
 
 def _bracket(
