@@ -178,12 +178,31 @@ def test_a_coarse_table_serves_many_pairs(rng):
     assert max(rows) == (overlapping.FEWEST_LEVELS + 1) ** 2
 
 
+def test_parts_on_one_coordinate_are_joined_together(rng):
+    # Two parts on coordinate 0, a pair, and one more on each of its ends.
+    groups = ((0,), (1, 2), (0,), (2,), (0, 1, 2))
+    f, part, Z, _ = scene(rng, groups)
+    asked = []
+
+    def lines(ms, z):
+        asked.append(list(ms))
+        rows = zip(ms, z, strict=True)
+        return np.array([f.value(m, row[:, None]) for m, row in rows])
+
+    # Candidates share values of coordinate 2, which has fewer levels then.
+    Z = np.column_stack([Z[:, :2], np.round(5 * Z[:, 2]) / 5])
+    moving = np.ones(3, dtype=bool)
+    together = join(part, Z, Z[0], f.parts._replace(lines=lines), moving)
+    np.testing.assert_array_equal(together, join(part, Z, Z[0], f.parts, moving))
+    assert asked == [[0, 2, 3]]
+
+
 def test_blocks_leave_a_point_that_no_single_value_improves(rng):
     f, part, Z, _ = scene(rng, STRUCTURES["a cycle of pairs"])
     tried = blocks(part, Z, FREE)
-    once = improve(part, Z[:3], tried, f.parts)
+    once = improve(part, Z[:3], tried, f.parts, rounds=2)
     for _ in range(20):
-        once = improve(part, once, tried, f.parts)
+        once = improve(part, once, tried, f.parts, rounds=2)
     least = f.total(once)
     assert (least < f.total(Z[:3])).all()
     for (p,), levels in tried:
@@ -202,7 +221,7 @@ def test_blocks_evaluate_only_parts_that_they_touch(rng):
         return f.value(m, z)
 
     only = [item for item in blocks(part, Z, FREE) if item[0] == (3,)]
-    improve(part, Z[:1], only, Parts(value, f.gradient))
+    improve(part, Z[:1], only, Parts(value, f.gradient), rounds=2)
     assert {part.columns[part.groups.index(m)] for m in asked} == {(2, 3), (3, 4)}
 
 
