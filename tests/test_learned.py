@@ -439,6 +439,29 @@ def test_sweeps_are_as_many_as_the_data_can_tell(K, N, first, later, rng):
     assert len(state["visited"]) == first + later
 
 
+def test_without_enough_data_the_walk_stays_with_singletons_until_there_are(
+    rng, monkeypatch
+):
+    singletons = [[0], [1], [2], [3], [4]]
+    made = []
+    original = module.walk
+
+    def spy(rng, target, start, sweeps):
+        made.append(sweeps)
+        return original(rng, target, start, sweeps)
+
+    monkeypatch.setattr(module, "walk", spy)
+    rule, state = Learned(first_sweeps=4, sweeps=1), {}
+    # From 8 observations on groups can be told: the walk begins there, and goes on.
+    for N in (6, 7, 10, 11):
+        _, state = rule.propose(rng, state, data_of(rng, range(5), N))
+        if N < 8:
+            assert state["partition"] == singletons
+            assert state["visited"][-1] == singletons
+        assert state["walked"] is (N >= 8)
+    assert made == [0, 0, 4, 1]
+
+
 # ---------------------------------------------------------------------- recovery
 def auc(labels, state, sweeps):
     """Return how well the later visits tell pairs of one group from all others."""

@@ -26,6 +26,17 @@ def test_lengthscales_may_be_given_group_by_group():
     assert [k.lengthscales.tolist() for k in gp.kernels] == [[0.3], [0.2, 0.4]]
 
 
+@pytest.mark.parametrize("bad", [0.0, -0.3, np.nan, np.inf])
+def test_arrays_of_lengthscales_are_checked_like_lists(bad):
+    given = [np.array([0.3]), np.array([0.2, 0.4])]
+    gp = model(lengthscales=given)
+    given[0][0] = bad
+    assert [k.lengthscales.tolist() for k in gp.kernels] == [[0.3], [0.2, 0.4]]
+    assert not any(l.flags.writeable for l in gp.lengthscales)
+    with pytest.raises(ArgumentError, match=r"lengthscales\[0\].*positive"):
+        model(lengthscales=given)
+
+
 def test_overlapping_groups_share_the_lengthscales_of_coordinates():
     gp = AdditiveGP(groups=[(0, 1), (1, 2)], lengthscales=[0.3, 0.2, 0.4])
     assert [k.lengthscales.tolist() for k in gp.kernels] == [[0.3, 0.2], [0.2, 0.4]]

@@ -14,8 +14,8 @@ from sumbo.typing import Groups, State
 
 # Partitions that are remembered, for the co-membership of parameters.
 REMEMBERED = 60
-# Observations per parameter from which groups can be told.
-TOLD_BY = 2
+# Observations per parameter from which groups can be told at all, and well.
+TOLD_BY, TOLD_WELL_BY = 1.5, 2
 
 
 @DECOMPOSITIONS.register("learned")
@@ -30,7 +30,8 @@ class Learned:
         sweeps: Sweeps at every later refit, which go on from the last state.
 
     While observations are fewer than twice the parameters, which can tell little, a
-    third of these sweeps is made.
+    third of these sweeps is made; while they are fewer than one and a half times the
+    parameters, none, and the walk stays with singletons.
     """
 
     changes: ClassVar[bool] = True
@@ -44,25 +45,33 @@ class Learned:
     ) -> tuple[Groups, State]:
         """Return groups, and what is needed to go on.
 
-        The state holds where the walk is ("partition"), the partitions that it
-        visited last ("visited"), the groups that are returned ("groups"), and
-        parameters fitted to them ("log_theta", "mean"); whoever fits them further
-        may put better ones there, to start from next time. Structures that are
-        plausible next to the one returned are in "others", with their "weight".
+        The state holds where the walk is ("partition"), whether it has made a sweep
+        ("walked"), the partitions that it visited last ("visited"), the groups that
+        are returned ("groups"), and parameters fitted to them ("log_theta", "mean");
+        whoever fits them further may put better ones there, to start from next time.
+        Structures that are plausible next to the one returned are in "others", with
+        their "weight".
         """
         K = len(data.domain.blocks)
         target = Target(data=data.at_most(OBSERVATIONS), max_size=self.max_size or K)
         last = _model(state, data) if state else None
+        walked = state.get("walked", False)
+        sweeps = self._sweeps(len(data.y), K, walked)
         if last is None:
             start = target.singletons()
         else:
-            start = target.fit(_as_groups(state["partition"]), last)
-        visits = walk(rng, target, start, self._sweeps(len(data.y), K, bool(state)))
+            partition = _as_groups(state["partition"])
+            # Without a walk the method's own fit is the only one that is needed.
+            start = (
+                target.fit(partition, last) if sweeps else Visit(partition, last, 0.0)
+            )
+        visits = walk(rng, target, start, sweeps) or [start]
         seen = [*state.get("visited", ()), *(_listed(v.groups) for v in visits)]
         (_, chosen), *others = self.choose(rng, target, visits[-1], last)
         return chosen.groups, {
             "partition": _listed(visits[-1].groups),
             "visited": seen[-REMEMBERED:],
+            "walked": walked or sweeps > 0,
             "others": [{"weight": w, **_stored(visit)} for w, visit in others],
             **_stored(chosen),
         }
@@ -70,6 +79,8 @@ class Learned:
     def _sweeps(self, N: int, K: int, goes_on: bool) -> int:
         sweeps = self.sweeps if goes_on else self.first_sweeps
         if N < TOLD_BY * K:
+            return 0
+        if N < TOLD_WELL_BY * K:
             return max(1, sweeps // 3)
         return sweeps if goes_on else sweeps * min(max(N // 15, 1), 5)
 

@@ -271,7 +271,7 @@ def _as_lengthscales(value: Any, groups: Groups) -> Any:
             )
             raise ArgumentError(msg)
         return flat
-    out = tuple(_as_positive(l, f"lengthscales[{m}]", 1) for m, l in enumerate(value))
+    out = _as_arrays(value)
     sizes = tuple(len(l) for l in out)
     if sizes != tuple(len(group) for group in groups):
         msg = (
@@ -280,6 +280,19 @@ def _as_lengthscales(value: Any, groups: Groups) -> Any:
         )
         raise ArgumentError(msg)
     return out
+
+
+def _as_arrays(value: Any) -> tuple[Float[ndarray, "..."], ...]:
+    """Return one array of length-scales per group, checked."""
+    plain = all(isinstance(l, ndarray) and l.dtype == np.float64 for l in value)
+    if plain and all(l.ndim == 1 for l in value):
+        # One check of all: every ask builds a model, whose groups may be many.
+        flat = np.concatenate(value)
+        if (np.isfinite(flat) & (flat > 0)).all():
+            flat.setflags(write=False)
+            ends = np.cumsum([len(l) for l in value]).tolist()
+            return tuple(flat[e - len(l) : e] for e, l in zip(ends, value, strict=True))
+    return tuple(_as_positive(l, f"lengthscales[{m}]", 1) for m, l in enumerate(value))
 
 
 def _as_variances(value: Any, M: int) -> Float[ndarray, " M"]:

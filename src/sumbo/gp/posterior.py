@@ -81,11 +81,14 @@ class Posterior:
             raise TooLargeError(msg)
         if gp.noise == 0:
             _refuse_contradictions(X, y)
-        K = Cross.of(gp.kernels, gp.groups, X).gram()
+        cross = Cross.of(gp.kernels, gp.groups, X)
+        K = cross.gram()
         np.fill_diagonal(K, K.diagonal() + gp.noise)
         L, jitter = cholesky(K, what="covariance of the observations")
         alpha = cho_solve(L, y - gp.mean)
-        return cls(gp=gp, X=X, y=y, L=L, alpha=alpha, jitter=jitter)
+        post = cls(gp=gp, X=X, y=y, L=L, alpha=alpha, jitter=jitter)
+        post.__dict__["cross"] = cross  # what the cached property would compute again
+        return post
 
     @property
     def N(self) -> int:
