@@ -452,13 +452,13 @@ def test_without_enough_data_the_walk_stays_with_singletons_until_there_are(
 
     monkeypatch.setattr(module, "walk", spy)
     rule, state = Learned(first_sweeps=4, sweeps=1), {}
-    # From 8 observations on groups can be told: the walk begins there, and goes on.
-    for N in (6, 7, 10, 11):
+    # From 7 observations on groups can be told: the walk begins there, and goes on.
+    for N in (5, 6, 10, 11):
         _, state = rule.propose(rng, state, data_of(rng, range(5), N))
-        if N < 8:
+        if N < 7:
             assert state["partition"] == singletons
             assert state["visited"][-1] == singletons
-        assert state["walked"] is (N >= 8)
+        assert state["walked"] is (N >= 7)
     assert made == [0, 0, 4, 1]
 
 

@@ -15,7 +15,7 @@ from sumbo.typing import Groups, State
 # Partitions that are remembered, for the co-membership of parameters.
 REMEMBERED = 60
 # Observations per parameter from which groups can be told at all, and well.
-TOLD_BY, TOLD_WELL_BY = 1.5, 2
+TOLD_BY, TOLD_WELL_BY = 1.25, 2
 
 
 @DECOMPOSITIONS.register("learned")
@@ -30,8 +30,8 @@ class Learned:
         sweeps: Sweeps at every later refit, which go on from the last state.
 
     While observations are fewer than twice the parameters, which can tell little, a
-    third of these sweeps is made; while they are fewer than one and a half times the
-    parameters, none, and the walk stays with singletons.
+    third of these sweeps is made; while they are fewer than one and a quarter times
+    the parameters, none, and the walk stays with singletons.
     """
 
     changes: ClassVar[bool] = True
