@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from sumbo import Categorical, Integer, Real
+from sumbo import Categorical, Integer, Real, Space
+from sumbo.data import prepare
+from sumbo.testing import scenes
 
 BOX = ((-2.3, 3.1), (1.7, 5.2), (0.31, 0.94))
 MIXED = (
@@ -66,3 +68,32 @@ def run_python(code, *arguments, hash_seed="0", **settings):
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def additive_function(rng, X, labels):
+    """Return sines of weighted sums over each group."""
+    rates = rng.uniform(2.5, 5.5, X.shape[1])
+    y = np.zeros(len(X))
+    for a in np.unique(labels):
+        phase, height = rng.uniform(0, 6), rng.uniform(0.7, 1.5)
+        y += height * np.sin(X[:, labels == a] @ rates[labels == a] + phase)
+    return y
+
+
+def data_of(rng, labels, N, bounds=None):
+    """Return values of an additive function at random points of a space."""
+    space = Space.of(bounds or [(-1.3, 0.8 + k) for k in range(len(labels))])
+    U = space.snap(rng.random((N, space.dim)))
+    y = (
+        additive_function(rng, U, np.array(labels))
+        if bounds is None
+        else np.array([scenes.value(space, x) for x in space.decode(U)])
+    )
+    return prepare(
+        U=U,
+        y=y,
+        failed=np.zeros(N, dtype=bool),
+        pending=np.empty((0, space.dim)),
+        domain=space,
+        step=N,
+    )

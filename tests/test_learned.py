@@ -8,52 +8,22 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from searches import MIXED, everything
-from sumbo import Optimizer, Space
+from searches import MIXED, data_of, everything
+from sumbo import Optimizer
 from sumbo.checkpoint import join_state, split_state
-from sumbo.data import prepare
 from sumbo.decompositions import learned as module, resolve
 from sumbo.decompositions.auto import EARNED, Auto
 from sumbo.decompositions.base import expand
-from sumbo.decompositions.chain import Target, walk, with_residual
+from sumbo.decompositions.chain import Target, walk
 from sumbo.decompositions.learned import Learned
 from sumbo.gp import AdditiveGP
-from sumbo.methods import logei, make
+from sumbo.methods import make
 from sumbo.structure import co_membership_matrix
 from sumbo.testing import scenes
 from sumbo.testing.methods import through_file
 
 QUICK = {"first_sweeps": 2, "sweeps": 1}
 rules = pytest.mark.parametrize("rule", [Learned, Auto], ids=["learned", "auto"])
-
-
-def additive_function(rng, X, labels):
-    """Return sines of weighted sums over each group."""
-    rates = rng.uniform(2.5, 5.5, X.shape[1])
-    y = np.zeros(len(X))
-    for a in np.unique(labels):
-        phase, height = rng.uniform(0, 6), rng.uniform(0.7, 1.5)
-        y += height * np.sin(X[:, labels == a] @ rates[labels == a] + phase)
-    return y
-
-
-def data_of(rng, labels, N, bounds=None):
-    """Return values of an additive function at random points of a space."""
-    space = Space.of(bounds or [(-1.3, 0.8 + k) for k in range(len(labels))])
-    U = space.snap(rng.random((N, space.dim)))
-    y = (
-        additive_function(rng, U, np.array(labels))
-        if bounds is None
-        else np.array([scenes.value(space, x) for x in space.decode(U)])
-    )
-    return prepare(
-        U=U,
-        y=y,
-        failed=np.zeros(N, dtype=bool),
-        pending=np.empty((0, space.dim)),
-        domain=space,
-        step=N,
-    )
 
 
 def without_residual(groups):
@@ -251,86 +221,6 @@ def test_without_any_score_one_structure_is_still_returned(rng, monkeypatch):
     data = data_of(rng, [0, 1, 1, 2], 9)
     scored(monkeypatch, {False: math.nan, True: math.nan})
     assert len(chosen_of(rng, data)) == 1
-
-
-@pytest.mark.parametrize("bounds", [None, MIXED], ids=["reals", "mixed"])
-def test_expected_improvement_is_averaged_over_plausible_structures(
-    bounds, rng, monkeypatch
-):
-    data = data_of(rng, [0, 1, 1, 2], 14, bounds)
-    groups, state = Auto(**QUICK).propose(rng, {}, data)
-    singletons = tuple((k,) for k in range(len(data.domain.blocks)))
-    target = Target(data=data, max_size=4)
-    other = target.fit(with_residual(singletons), target.singletons().gp)
-    theta = other.gp.hyperparameters().log()
-    state["others"] = [
-        {
-            "weight": 0.4,
-            "groups": [list(group) for group in other.groups],
-            "log_theta": theta,
-            "mean": other.gp.mean,
-        }
-    ]
-    method = make("logei", descents=1)
-    fitted = {
-        "fitted_at": len(data.y),
-        "groups": expand(groups, data.domain.blocks),
-        "log_theta": state["log_theta"],
-        "mean": state["mean"],
-        "structure": state,
-    }
-    seen = []
-    original = logei._target
-
-    def spy(models, least):
-        seen.append(models)
-        return original(models, least)
-
-    monkeypatch.setattr(logei, "_target", spy)
-    method.propose(rng, fitted, data, 2)
-    for models, believed in zip(seen, (0, 1), strict=True):
-        assert [weight for weight, _ in models] == pytest.approx([0.6, 0.4])
-        assert all(14 + believed == post.N for _, post in models)
-        assert models[0][1].gp.groups == fitted["groups"]
-        assert models[1][1].gp.groups == other.gp.groups
-        np.testing.assert_allclose(
-            models[1][1].gp.hyperparameters().log(), theta, rtol=1e-12
-        )
-
-
-# ---------------------------------------------------------------------- polishing
-@pytest.mark.parametrize(
-    ("y", "polishing"),
-    [
-        # Spread about 1: three values level with the best, no gain.
-        ([1.4, -0.9, 0.3, -1.2, -1.1999, -1.2001, -1.1998], True),
-        ([1.4, -0.9, 0.3, -1.2, -1.1999, -1.2001, -1.17], False),  # one is elsewhere
-        ([1.4, -0.9, 0.3, -1.19, -1.1999, -1.2001, -1.1998], False),  # there is gain
-        ([-1.2, -1.2, -1.2], False),
-        ([0.0, 0.0, 0.0, 0.0], False),
-    ],
-)
-def test_asks_that_only_polish_are_noticed(y, polishing):
-    y = np.array(y)
-    assert logei.is_polishing(y) is polishing
-    assert logei.is_polishing(31.0 * y - 7.0) is polishing
-
-
-def test_after_polishing_a_leap_is_looked_for(rng, monkeypatch):
-    data = data_of(rng, [0, 1, 2], 14)
-    least = []
-    original = logei._target
-
-    def spy(models, leap):
-        least.append(leap)
-        return original(models, leap)
-
-    monkeypatch.setattr(logei, "_target", spy)
-    method = make("logei", groups="singletons", descents=1, starts=1)
-    for polishing in (False, True):
-        monkeypatch.setattr(logei, "is_polishing", lambda _, answer=polishing: answer)
-        method.propose(rng, {}, data, 2)
-    assert least == pytest.approx([0.0, 0.0, 0.01 * data.y.std(), 0.0])
 
 
 # ---------------------------------------------------------------------- in a search

@@ -1,0 +1,91 @@
+"""Expected improvement: averaged over structures, and leaps after polishing."""
+
+import numpy as np
+import pytest
+
+from searches import MIXED, data_of
+from sumbo.decompositions.auto import Auto
+from sumbo.decompositions.base import expand
+from sumbo.decompositions.chain import Target, with_residual
+from sumbo.methods import logei, make
+
+
+# ---------------------------------------------------------------------- structures
+@pytest.mark.parametrize("bounds", [None, MIXED], ids=["reals", "mixed"])
+def test_expected_improvement_is_averaged_over_plausible_structures(
+    bounds, rng, monkeypatch
+):
+    data = data_of(rng, [0, 1, 1, 2], 14, bounds)
+    groups, state = Auto(first_sweeps=2, sweeps=1).propose(rng, {}, data)
+    singletons = tuple((k,) for k in range(len(data.domain.blocks)))
+    target = Target(data=data, max_size=4)
+    other = target.fit(with_residual(singletons), target.singletons().gp)
+    theta = other.gp.hyperparameters().log()
+    state["others"] = [
+        {
+            "weight": 0.4,
+            "groups": [list(group) for group in other.groups],
+            "log_theta": theta,
+            "mean": other.gp.mean,
+        }
+    ]
+    method = make("logei", descents=1)
+    fitted = {
+        "fitted_at": len(data.y),
+        "groups": expand(groups, data.domain.blocks),
+        "log_theta": state["log_theta"],
+        "mean": state["mean"],
+        "structure": state,
+    }
+    seen = []
+    original = logei._target
+
+    def spy(models, least):
+        seen.append(models)
+        return original(models, least)
+
+    monkeypatch.setattr(logei, "_target", spy)
+    method.propose(rng, fitted, data, 2)
+    for models, believed in zip(seen, (0, 1), strict=True):
+        assert [weight for weight, _ in models] == pytest.approx([0.6, 0.4])
+        assert all(14 + believed == post.N for _, post in models)
+        assert models[0][1].gp.groups == fitted["groups"]
+        assert models[1][1].gp.groups == other.gp.groups
+        np.testing.assert_allclose(
+            models[1][1].gp.hyperparameters().log(), theta, rtol=1e-12
+        )
+
+
+# ---------------------------------------------------------------------- polishing
+@pytest.mark.parametrize(
+    ("y", "polishing"),
+    [
+        # Spread about 1: three values level with the best, no gain.
+        ([1.4, -0.9, 0.3, -1.2, -1.1999, -1.2001, -1.1998], True),
+        ([1.4, -0.9, 0.3, -1.2, -1.1999, -1.2001, -1.17], False),  # one is elsewhere
+        ([1.4, -0.9, 0.3, -1.19, -1.1999, -1.2001, -1.1998], False),  # there is gain
+        ([-1.2, -1.2, -1.2], False),
+        ([0.0, 0.0, 0.0, 0.0], False),
+    ],
+)
+def test_asks_that_only_polish_are_noticed(y, polishing):
+    y = np.array(y)
+    assert logei.is_polishing(y) is polishing
+    assert logei.is_polishing(31.0 * y - 7.0) is polishing
+
+
+def test_after_polishing_a_leap_is_looked_for(rng, monkeypatch):
+    data = data_of(rng, [0, 1, 2], 14)
+    least = []
+    original = logei._target
+
+    def spy(models, leap):
+        least.append(leap)
+        return original(models, leap)
+
+    monkeypatch.setattr(logei, "_target", spy)
+    method = make("logei", groups="singletons", descents=1, starts=1)
+    for polishing in (False, True):
+        monkeypatch.setattr(logei, "is_polishing", lambda _, answer=polishing: answer)
+        method.propose(rng, {}, data, 2)
+    assert least == pytest.approx([0.0, 0.0, 0.01 * data.y.std(), 0.0])
