@@ -9,6 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import reference
 from irregular import frozen
+from searches import additive_function
 from sumbo import AdditiveGP
 from sumbo.decompositions import labelled as module
 from sumbo.decompositions.gibbs import LabelModel, log_prior, random_labels
@@ -221,13 +222,9 @@ def test_unused_labels_get_the_mean_of_the_log_variances(rng):
 
 
 # ---------------------------------------------------------------------- recovery
-def additive_function(rng, X, labels):
-    """Return sines of weighted sums over each group, standardised."""
-    rates = rng.uniform(2.5, 5.5, X.shape[1])
-    y = np.zeros(len(X))
-    for a in np.unique(labels):
-        phase, height = rng.uniform(0, 6), rng.uniform(0.7, 1.5)
-        y += height * np.sin(X[:, labels == a] @ rates[labels == a] + phase)
+def standardised_function(rng, X, labels):
+    """Return values of an additive function with mean zero and variance one."""
+    y = additive_function(rng, X, labels)
     return (y - y.mean()) / y.std()
 
 
@@ -237,14 +234,14 @@ def test_groups_of_an_additive_function_are_recovered(rng, replicate):
     # 10-d, 100 points, groups of 1, 2 and 3: 60 of 60 other data sets pass.
     labels = rng.permutation([0, 1, 1, 2, 2, 2, 3, 4, 4, 5])
     X = rng.random((100, 10))
-    y = additive_function(rng, X, labels)
+    y = standardised_function(rng, X, labels)
     found = LabelledStructure(max_size=3).learn(rng, X, y, singles(10))
     assert adjusted_rand_score(labels, found.labels) >= 0.9
 
 
 def test_learning_depends_on_the_generator_alone(rng):
     X = frozen(rng.random((25, 4)))
-    y = frozen(additive_function(rng, X, np.array([0, 1, 1, 2])))
+    y = frozen(standardised_function(rng, X, np.array([0, 1, 1, 2])))
     rule = LabelledStructure(sweeps=2, random_starts=10)
     first, second = (
         rule.learn(np.random.default_rng(81), X, y, singles(4)) for _ in range(2)
@@ -280,7 +277,7 @@ def spied_label_models(monkeypatch):
 def test_groups_share_their_parameters_in_all_rounds_but_the_last(rng, monkeypatch):
     made = spied_label_models(monkeypatch)
     X = rng.random((25, 4))
-    y = additive_function(rng, X, np.array([0, 1, 1, 2]))
+    y = standardised_function(rng, X, np.array([0, 1, 1, 2]))
     rule = LabelledStructure(rounds=3, sweeps=1, random_starts=5, max_size=1)
     rule.learn(rng, X, y, singles(4))
     assert [len(np.unique(each.variances.round(12))) > 1 for each in made] == [

@@ -10,10 +10,24 @@ from sumbo.decompositions.chain import Target, with_residual
 from sumbo.methods import logei, make
 
 
+@pytest.fixture
+def targets(monkeypatch):
+    """Return what is searched, as it comes: the models, and the least improvement."""
+    seen = []
+    original = logei._target
+
+    def spy(models, least):
+        seen.append((models, least))
+        return original(models, least)
+
+    monkeypatch.setattr(logei, "_target", spy)
+    return seen
+
+
 # ---------------------------------------------------------------------- structures
 @pytest.mark.parametrize("bounds", [None, MIXED], ids=["reals", "mixed"])
 def test_expected_improvement_is_averaged_over_plausible_structures(
-    bounds, rng, monkeypatch
+    bounds, rng, targets
 ):
     data = data_of(rng, [0, 1, 1, 2], 14, bounds)
     groups, state = Auto(first_sweeps=2, sweeps=1).propose(rng, {}, data)
@@ -37,16 +51,8 @@ def test_expected_improvement_is_averaged_over_plausible_structures(
         "mean": state["mean"],
         "structure": state,
     }
-    seen = []
-    original = logei._target
-
-    def spy(models, least):
-        seen.append(models)
-        return original(models, least)
-
-    monkeypatch.setattr(logei, "_target", spy)
     method.propose(rng, fitted, data, 2)
-    for models, believed in zip(seen, (0, 1), strict=True):
+    for (models, _), believed in zip(targets, (0, 1), strict=True):
         assert [weight for weight, _ in models] == pytest.approx([0.6, 0.4])
         assert all(14 + believed == post.N for _, post in models)
         assert models[0][1].gp.groups == fitted["groups"]
@@ -74,18 +80,12 @@ def test_asks_that_only_polish_are_noticed(y, polishing):
     assert logei.is_polishing(31.0 * y - 7.0) is polishing
 
 
-def test_after_polishing_a_leap_is_looked_for(rng, monkeypatch):
+def test_after_polishing_one_leap_is_looked_for(rng, targets, monkeypatch):
     data = data_of(rng, [0, 1, 2], 14)
-    least = []
-    original = logei._target
-
-    def spy(models, leap):
-        least.append(leap)
-        return original(models, leap)
-
-    monkeypatch.setattr(logei, "_target", spy)
+    waiting = data.with_pending(rng.random((1, 3)))
     method = make("logei", groups="singletons", descents=1, starts=1)
-    for polishing in (False, True):
+    for polishing, given in ((False, data), (True, data), (True, waiting)):
         monkeypatch.setattr(logei, "is_polishing", lambda _, answer=polishing: answer)
-        method.propose(rng, {}, data, 2)
-    assert least == pytest.approx([0.0, 0.0, 0.01 * data.y.std(), 0.0])
+        method.propose(rng, {}, given, 2)
+    leap = 0.01 * data.y.std()
+    assert [least for _, least in targets] == pytest.approx([0, 0, leap, 0, 0, 0])

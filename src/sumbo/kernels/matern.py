@@ -8,39 +8,29 @@ import numpy as np
 from sumbo.kernels.base import KERNELS
 from sumbo.typing import Float, ndarray
 
+Values = Float[ndarray, "*shape"]
+
 
 class Matern:
     """What the Matérn kernels share: a polynomial in a = √(2ν)r times exp(−a)."""
 
     nu: ClassVar[float]
 
-    def correlation_and_weight(
-        self, s: Float[ndarray, "*shape"]
-    ) -> tuple[Float[ndarray, "*shape"], Float[ndarray, "*shape"]]:
+    def correlation_and_weight(self, s: Values) -> tuple[Values, Values]:
         """Return k(s) and w(s) = −2 k′(s)."""
         minus_a = np.sqrt(s)
         minus_a *= -math.sqrt(2.0 * self.nu)
         return self.from_exponential(-minus_a, np.exp(minus_a, out=minus_a))
 
-    def from_exponential(
-        self, a: Float[ndarray, "*shape"], e: Float[ndarray, "*shape"]
-    ) -> tuple[Float[ndarray, "*shape"], Float[ndarray, "*shape"]]:
+    def from_exponential(self, a: Values, e: Values) -> tuple[Values, Values]:
         """Return k and w, given a and e = exp(−a), whose memory may be used."""
         raise NotImplementedError
 
-    def correlation_from(
-        self, a: Float[ndarray, "*shape"], e: Float[ndarray, "*shape"]
-    ) -> Float[ndarray, "*shape"]:
+    def correlation_from(self, a: Values, e: Values) -> Values:
         """Return k, given a and e = exp(−a), whose memory may be used."""
         return self.from_exponential(a, e)[0]
 
-    def length_slopes(
-        self,
-        a: Float[ndarray, "*shape"],
-        e: Float[ndarray, "*shape"],
-        k: Float[ndarray, "*shape"],
-        slope: Float[ndarray, "*shape"],
-    ) -> None:
+    def length_slopes(self, a: Values, e: Values, k: Values, slope: Values) -> None:
         """Write k and ∂k/∂log ℓ = w s, given a and e = exp(−a), whose memory is used.
 
         The polynomial in a is known: no weight, no square and no root is needed.
@@ -63,15 +53,13 @@ class Matern12(Matern):
     nu: ClassVar[float] = 0.5
     smoothness: ClassVar[int] = 0
 
-    def correlation(self, s: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
+    def correlation(self, s: Values) -> Values:
         """Return exp(−r)."""
         r = np.sqrt(s)
         np.negative(r, out=r)
         return np.exp(r, out=r)
 
-    def from_exponential(
-        self, a: Float[ndarray, "*shape"], e: Float[ndarray, "*shape"]
-    ) -> tuple[Float[ndarray, "*shape"], Float[ndarray, "*shape"]]:
+    def from_exponential(self, a: Values, e: Values) -> tuple[Values, Values]:
         """Return e and e/a, with w(0) = 0.
 
         The kernel has a kink at r = 0; 0 is the middle of its subgradients, and the
@@ -79,13 +67,7 @@ class Matern12(Matern):
         """
         return e, np.divide(e, a, out=np.zeros_like(e), where=a > 0)
 
-    def length_slopes(
-        self,
-        a: Float[ndarray, "*shape"],
-        e: Float[ndarray, "*shape"],
-        k: Float[ndarray, "*shape"],
-        slope: Float[ndarray, "*shape"],
-    ) -> None:
+    def length_slopes(self, a: Values, e: Values, k: Values, slope: Values) -> None:
         """Write e and a e."""
         np.multiply(a, e, out=slope)
         np.copyto(k, e)
@@ -99,7 +81,7 @@ class Matern32(Matern):
     nu: ClassVar[float] = 1.5
     smoothness: ClassVar[int] = 1
 
-    def correlation(self, s: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
+    def correlation(self, s: Values) -> Values:
         """Return (1 + a) exp(−a)."""
         minus_a = np.sqrt(s)
         minus_a *= -(3.0**0.5)
@@ -107,22 +89,14 @@ class Matern32(Matern):
         k *= np.exp(minus_a, out=minus_a)
         return k
 
-    def from_exponential(
-        self, a: Float[ndarray, "*shape"], e: Float[ndarray, "*shape"]
-    ) -> tuple[Float[ndarray, "*shape"], Float[ndarray, "*shape"]]:
+    def from_exponential(self, a: Values, e: Values) -> tuple[Values, Values]:
         """Return (1 + a) e and 3 e."""
         a += 1.0
         a *= e
         e *= 3.0
         return a, e
 
-    def length_slopes(
-        self,
-        a: Float[ndarray, "*shape"],
-        e: Float[ndarray, "*shape"],
-        k: Float[ndarray, "*shape"],
-        slope: Float[ndarray, "*shape"],
-    ) -> None:
+    def length_slopes(self, a: Values, e: Values, k: Values, slope: Values) -> None:
         """Write (1 + a) e and a² e."""
         np.multiply(a, a, out=slope)
         slope *= e
@@ -138,7 +112,7 @@ class Matern52(Matern):
     nu: ClassVar[float] = 2.5
     smoothness: ClassVar[int] = 2
 
-    def correlation(self, s: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
+    def correlation(self, s: Values) -> Values:
         """Return (1 + a + a²/3) exp(−a)."""
         # Few passes, all in place: the arrays are panels that are still in the cache.
         k = s * (5.0 / 3.0)  # a²/3
@@ -149,9 +123,7 @@ class Matern52(Matern):
         k *= np.exp(minus_a, out=minus_a)
         return k
 
-    def from_exponential(
-        self, a: Float[ndarray, "*shape"], e: Float[ndarray, "*shape"]
-    ) -> tuple[Float[ndarray, "*shape"], Float[ndarray, "*shape"]]:
+    def from_exponential(self, a: Values, e: Values) -> tuple[Values, Values]:
         """Return (1 + a + a²/3) e and (5/3)(1 + a) e."""
         k = a * a
         k *= 1.0 / 3.0
@@ -162,13 +134,7 @@ class Matern52(Matern):
         a *= e
         return k, a
 
-    def length_slopes(
-        self,
-        a: Float[ndarray, "*shape"],
-        e: Float[ndarray, "*shape"],
-        k: Float[ndarray, "*shape"],
-        slope: Float[ndarray, "*shape"],
-    ) -> None:
+    def length_slopes(self, a: Values, e: Values, k: Values, slope: Values) -> None:
         """Write (1 + a + a²/3) e and (1 + a) a²/3 e."""
         np.multiply(a, a, out=slope)
         slope *= 1.0 / 3.0
@@ -178,9 +144,7 @@ class Matern52(Matern):
         slope *= a
         slope *= e
 
-    def correlation_from(
-        self, a: Float[ndarray, "*shape"], e: Float[ndarray, "*shape"]
-    ) -> Float[ndarray, "*shape"]:
+    def correlation_from(self, a: Values, e: Values) -> Values:
         """Return (1 + a (1 + a/3)) e."""
         k = a * (1.0 / 3.0)
         k += 1.0

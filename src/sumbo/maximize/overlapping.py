@@ -64,7 +64,7 @@ BEST, BEST_OF_MANY = 2, 4
 # Steps of a descent, and the slope at which it ends: parts have a scale of one, so
 # across the whole cube it is worth this much.
 STEPS = 40
-TOLERANCE = 1e-2
+TOLERANCE = 3e-3
 # Steps after which the worse half of the descents is given up.
 HALVING = 4
 

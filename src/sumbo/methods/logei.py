@@ -62,9 +62,11 @@ class LogExpectedImprovement(AdditiveModel):
         if len(data.pending):
             models = _believing(models, data.pending)
         out = np.empty((q, data.domain.dim))
-        least = LEAP * float(data.y.std()) if is_polishing(data.y) else 0.0
+        # One leap at a time: what pending points bring is not known yet.
+        leaps = len(data.pending) == 0 and is_polishing(data.y)
         for i in range(q):
-            out[i] = self._maximise(rng, models, data, least if i == 0 else 0.0)
+            least = LEAP * float(data.y.std()) if leaps and i == 0 else 0.0
+            out[i] = self._maximise(rng, models, data, least)
             if i + 1 < q:
                 models = _believing(models, out[i : i + 1])
         return out, state, info
