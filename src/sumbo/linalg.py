@@ -12,7 +12,7 @@ import numpy as np
 from scipy import linalg as scipy_linalg
 from threadpoolctl import ThreadpoolController
 
-from sumbo.errors import NotPositiveDefiniteError
+from sumbo.errors import ArgumentError, NotPositiveDefiniteError
 from sumbo.typing import Float, ndarray
 
 # SciPy makes these at import time, where no type checker sees them.
@@ -25,6 +25,18 @@ B_ = TypeVar("B_")
 # Relative to the mean of the diagonal. Rounding makes the smallest eigenvalue of a
 # smooth kernel's Gram matrix about −n·eps·λ_max; 1e-10 covers n = 1 000.
 LADDER = (0.0, 1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
+
+# Arguments of the routines called without SciPy's wrappers. A matrix of another layout
+# would be read and written at wrong places.
+_FLAG, _INT = ctypes.c_char_p, ctypes.POINTER(ctypes.c_int)
+_DOUBLE = ctypes.POINTER(ctypes.c_double)
+_READ = np.ctypeslib.ndpointer(np.float64, 2, flags=["F_CONTIGUOUS"])
+_WRITE = np.ctypeslib.ndpointer(np.float64, 2, flags=["F_CONTIGUOUS", "WRITEABLE"])
+_ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "dpotrf": (_FLAG, _INT, _WRITE, _INT, _INT),
+    "dtrmv": (_FLAG, _FLAG, _FLAG, _INT, _READ, _INT, _WRITE, _INT),
+    "dtrmm": (*[_FLAG] * 4, _INT, _INT, _DOUBLE, _READ, _INT, _WRITE, _INT),
+}
 
 
 class Factor(NamedTuple):
@@ -74,29 +86,25 @@ def factor_in_place(A: Float[ndarray, "n n"]) -> bool:
     The strict upper triangle is left as it was: multiply with ``times_lower``.
     """
     n, info = ctypes.c_int(len(A)), ctypes.c_int(0)
-    # SciPy's own wrapper holds the interpreter lock: threads would wait in turn.
-    _dpotrf()(b"L", n, A, n, info)
+    _routine("lapack", "dpotrf")(b"L", n, A, n, info)
     return info.value == 0
 
 
 @cache
-def _dpotrf() -> Callable[..., None]:
-    """Return LAPACK's routine as SciPy exports it to Cython: it frees the lock."""
+def _routine(library: str, name: str) -> Callable[..., None]:
+    """Return a routine as SciPy exports it to Cython; arguments go by reference.
+
+    SciPy's own wrappers hold the interpreter lock: threads would wait in turn.
+    """
     api: Any = ctypes.pythonapi
     api.PyCapsule_GetName.restype = ctypes.c_char_p
     api.PyCapsule_GetName.argtypes = [ctypes.py_object]
     api.PyCapsule_GetPointer.restype = ctypes.c_void_p
     api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    exported: Any = importlib.import_module("scipy.linalg.cython_lapack")
-    capsule = exported.__pyx_capi__["dpotrf"]
+    exported: Any = importlib.import_module(f"scipy.linalg.cython_{library}")
+    capsule = exported.__pyx_capi__[name]
     pointer = api.PyCapsule_GetPointer(capsule, api.PyCapsule_GetName(capsule))
-    integer = ctypes.POINTER(ctypes.c_int)
-    # A matrix of another layout would be read and written at wrong places.
-    matrix = np.ctypeslib.ndpointer(np.float64, 2, flags=["F_CONTIGUOUS", "WRITEABLE"])
-    signature = ctypes.CFUNCTYPE(
-        None, ctypes.c_char_p, integer, matrix, integer, integer
-    )
-    return signature(pointer)
+    return ctypes.CFUNCTYPE(None, *_ARGUMENTS[name])(pointer)
 
 
 def unpack_lower(packed: Float[ndarray, " T"], n: int) -> Float[ndarray, "n n"]:
@@ -137,9 +145,18 @@ def times_lower(
     L: Float[ndarray, "n n"], B: Float[ndarray, "n k"]
 ) -> Float[ndarray, "n k"]:
     """Return L B, reading only the lower triangle of ``L``."""
-    if B.shape[1] == 1:
-        return blas.dtrmv(L, B[:, 0], lower=1)[:, None]
-    return blas.dtrmm(1.0, L, B, lower=1)
+    if len(L) != len(B):
+        msg = f"L has {len(L)} rows and B has {len(B)}. Pass as many of both."
+        raise ArgumentError(msg)
+    L, out = np.asfortranarray(L), np.array(B, order="F")
+    n, k, one = ctypes.c_int(len(L)), ctypes.c_int(B.shape[1]), ctypes.c_int(1)
+    if k.value == 1:
+        _routine("blas", "dtrmv")(b"L", b"N", b"N", n, L, n, out, one)
+    elif out.size:  # BLAS takes no empty matrices
+        alpha = ctypes.c_double(1.0)
+        side = (b"L", b"L", b"N", b"N")
+        _routine("blas", "dtrmm")(*side, n, k, alpha, L, n, out, n)
+    return out
 
 
 def inverse_lower(L: Float[ndarray, "n n"]) -> Float[ndarray, "n n"]:
@@ -163,8 +180,8 @@ def one_blas_thread() -> Iterator[None]:
 def parallel_map(f: Callable[[A_], B_], items: Sequence[A_], workers: int) -> list[B_]:
     """Return ``[f(a) for a in items]``, in order, on up to ``workers`` threads.
 
-    NumPy and ``factor_in_place`` release the interpreter lock, so groups factorize
-    side by side.
+    NumPy, ``factor_in_place`` and ``times_lower`` release the interpreter lock, so
+    groups are factorized and drawn side by side.
     """
     if workers <= 1 or len(items) <= 1:
         return [f(a) for a in items]

@@ -81,9 +81,8 @@ def sample_joint(
     f_X = [prior.f_X for prior in priors] + [f[-post.N :] for f in f_A]
     v = update(rng, post, f_X, [prior.jitter for prior in priors])
 
-    out: dict[int, Float[ndarray, "B n"]] = {}
-    for m, prior in zip(dense, priors, strict=True):
-        out[m] = prior.f_Z + prior.K_ZX @ v
+    moved = parallel_map(lambda prior: prior.f_Z + prior.K_ZX @ v, priors, workers)
+    out: dict[int, Float[ndarray, "B n"]] = dict(zip(dense, moved, strict=True))
     moves = multiply_lines(
         kernels, [Z[m] for m in lines], [groups[m][1] for m in lines], v
     )
