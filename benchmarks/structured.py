@@ -1,7 +1,7 @@
-"""The linear-time joint draw of one-coordinate Matérn parts, against the dense one.
+"""The linear-time draws of one-coordinate Matérn parts, against the dense ones.
 
 Run with ``python -m benchmarks.structured``; ``--quick`` takes a few seconds. Both are
-``post.sample(how="joint")``; the dense one has the linear form switched off.
+``post.sample``; the dense one has the linear form switched off.
 """
 
 import argparse
@@ -49,16 +49,16 @@ def dense_only() -> Iterator[None]:
 
 
 def contestants(
-    post: Posterior, Z: list[np.ndarray], n: int
+    post: Posterior, Z: list[np.ndarray], n: int, how: str = "joint"
 ) -> dict[str, Callable[[], list[np.ndarray]]]:
-    """Return the two ways to make n joint draws."""
+    """Return the two ways to make n draws."""
 
     def linear() -> list[np.ndarray]:
-        return post.sample(Z, n=n, seed=1)
+        return post.sample(Z, n=n, how=how, seed=1)
 
     def dense() -> list[np.ndarray]:
         with dense_only():
-            return post.sample(Z, n=n, seed=1)
+            return post.sample(Z, n=n, how=how, seed=1)
 
     return {"linear": linear, "dense": dense}
 
@@ -125,14 +125,15 @@ def measure_growth(rounds: int) -> None:
 
 def rows() -> Iterator[tuple[str, str, float, str, str]]:
     """Yield the ratios that `make bench` keeps."""
-    for (M, N, B), asked, rounds in (
-        ((20, 120, 500), "", 5),
-        ((60, 500, 2000), "≥ 50", 1),
+    for how, (M, N, B), asked, rounds in (
+        ("joint", (20, 120, 500), "", 5),
+        ("joint", (60, 500, 2000), "≥ 50", 1),
+        ("marginal", (60, 500, 2000), "", 1),
     ):
-        t = interleaved(contestants(*setting(M, N, B), 1), rounds)
-        what = f"joint draw, M={M}, d=1, N={N}, B={B}"
+        t = interleaved(contestants(*setting(M, N, B), 1, how), rounds)
+        what = f"{how} draw, M={M}, d=1, N={N}, B={B}"
         ratio, ours = t["dense"] / t["linear"], f"{1e3 * t['linear']:.0f} ms"
-        yield what, "dense joint draw", ratio, asked, ours
+        yield what, f"dense {how} draw", ratio, asked, ours
 
 
 def curves() -> Iterator[Curve]:

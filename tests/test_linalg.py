@@ -146,6 +146,16 @@ def test_triangular_product_ignores_the_upper_triangle(columns, rng):
     np.testing.assert_allclose(times_lower(spoiled, B), L @ B, rtol=1e-12)
 
 
+def test_triangular_product_takes_any_layout_and_nothing_at_all(rng):
+    L = np.tril(rng.standard_normal((6, 6)))
+    B = rng.standard_normal((6, 3))
+    wide = np.asfortranarray(np.hstack([np.tril(L), B]))[:, :6]
+    for layout in (np.ascontiguousarray(L), wide, np.vstack([L, L])[:6]):
+        np.testing.assert_allclose(times_lower(layout, B[:, ::-1]), L @ B[:, ::-1])
+    assert times_lower(L, B[:, :0]).shape == (6, 0)
+    assert times_lower(np.empty((0, 0)), np.empty((0, 3))).shape == (0, 3)
+
+
 def test_inverse_from_the_factor_is_right_in_the_lower_triangle(rng):
     A = random_covariance(rng, 7)
     inverse = inverse_lower(cholesky(A).L)

@@ -21,7 +21,7 @@ from sumbo.kernels.statespace import (
     noise_factor,
     states_of,
 )
-from sumbo.sampling import joint, markov
+from sumbo.sampling import joint, marginal, markov
 
 MATERN = ("matern12", "matern32", "matern52")
 every_matern = pytest.mark.parametrize("name", MATERN)
@@ -237,6 +237,23 @@ def test_linear_draws_have_the_exact_joint_law(name, noise, rng, linear):
     assert law_p_value(draws, mean, cov, floor=1e-6 * gp.variances.sum()) > 1e-6
 
 
+@pytest.mark.parametrize(
+    ("name", "noise"), [("matern12", 0.0), ("matern32", 0.5), ("matern52", 1e-4)]
+)
+def test_linear_marginal_draws_have_the_right_blocks(name, noise, rng, linear):
+    # False alarm: 1e-6 for each of the 3 cases. Fewer data than candidates on lines.
+    gp = irregular.random_gp(rng, ((0,), (1, 2), (2,), (0,)), name, noise)
+    X = rng.beta(0.8, 1.3, (5, gp.dim))
+    y = irregular.draw_outputs(rng, gp, X)
+    Z = [rng.uniform(-0.1, 1.1, (6, len(group))) for group in gp.groups]
+    post = gp.condition(X, y)
+    draws = np.hstack(post.sample(Z, n=8_000, how="marginal", seed=3))
+    mean, cov = reference.posterior_of_parts(gp, X, y, Z)
+    blocks = np.kron(np.eye(len(Z)), np.ones((6, 6)))
+    floor = 1e-6 * gp.variances.sum()
+    assert law_p_value(draws, mean, cov * blocks, floor=floor) > 1e-6
+
+
 def test_linear_draws_of_the_sum_interpolate_without_noise(rng, linear):
     s = irregular.random_setting(rng, M=4, N=9, kernel="matern32", noise=0.0)
     draws = s.post.sample(reference.project(s.gp, s.X), n=4, seed=5)
@@ -244,19 +261,22 @@ def test_linear_draws_of_the_sum_interpolate_without_noise(rng, linear):
     np.testing.assert_allclose(total, np.tile(s.y, (4, 1)), rtol=0, atol=1e-3)
 
 
-def test_the_linear_form_is_taken_for_long_matern_lines_only(rng, monkeypatch):
+@pytest.mark.parametrize(("how", "module"), [("joint", joint), ("marginal", marginal)])
+def test_the_linear_form_is_taken_for_long_matern_lines_only(
+    how, module, rng, monkeypatch
+):
     taken = []
 
     def spy(rng, kernels, points, n):
         taken.extend(len(A) for A in points)
         return markov.draw_lines(rng, kernels, points, n)
 
-    monkeypatch.setattr(joint, "draw_lines", spy)
+    monkeypatch.setattr(module, "draw_lines", spy)
     X, y = rng.random((20, 4)), rng.standard_normal(20)
     Z = [rng.random((900, 1)), rng.random((800, 2)), rng.random((13, 1))]
     for name in ("rbf", "matern52"):
         gp = AdditiveGP(groups=[(0,), (1, 2), (3,)], kernel=name, noise=0.1)
-        draws = gp.condition(X, y).sample(Z, n=2, seed=6)
+        draws = gp.condition(X, y).sample(Z, n=2, how=how, seed=6)
         assert [part.shape for part in draws] == [(2, 900), (2, 800), (2, 13)]
     assert taken == [920]
 
@@ -268,10 +288,11 @@ def test_many_draws_share_one_dense_factor():
     assert not joint.is_linear_cheaper(100, 1)
 
 
-def test_linear_draws_depend_on_the_seed_and_not_on_the_workers(rng, linear):
+@pytest.mark.parametrize("how", ["joint", "marginal"])
+def test_linear_draws_depend_on_the_seed_and_not_on_the_workers(how, rng, linear):
     s = irregular.random_setting(rng, M=5, N=30, most=40, kernel="matern52")
     first, again, other = (
-        np.hstack(s.post.sample(s.Z, n=2, seed=seed, workers=workers))
+        np.hstack(s.post.sample(s.Z, n=2, how=how, seed=seed, workers=workers))
         for seed, workers in ((7, 1), (7, 2), (8, 1))
     )
     np.testing.assert_array_equal(first, again)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import linalg as scipy_linalg
 from threadpoolctl import ThreadpoolController
 
-from sumbo.errors import ArgumentError, NotPositiveDefiniteError
+from sumbo.errors import NotPositiveDefiniteError
 from sumbo.typing import Float, ndarray
 
 # SciPy makes these at import time, where no type checker sees them.
@@ -145,9 +145,6 @@ def times_lower(
     L: Float[ndarray, "n n"], B: Float[ndarray, "n k"]
 ) -> Float[ndarray, "n k"]:
     """Return L B, reading only the lower triangle of ``L``."""
-    if len(L) != len(B):
-        msg = f"L has {len(L)} rows and B has {len(B)}. Pass as many of both."
-        raise ArgumentError(msg)
     L, out = np.asfortranarray(L), np.array(B, order="F")
     n, k, one = ctypes.c_int(len(L)), ctypes.c_int(B.shape[1]), ctypes.c_int(1)
     if k.value == 1:

@@ -25,6 +25,7 @@ from sumbo.linalg import (
     inverse_lower,
     one_blas_thread,
     solve_lower,
+    times_lower,
 )
 from sumbo.registry import Registry
 from sumbo.rng import Seed, as_seed, rng_at
@@ -113,6 +114,11 @@ class Posterior:
     def cross(self) -> Cross:
         """Covariances of the sum at new points with the observations."""
         return Cross.of(self.gp.kernels, self.gp.groups, self.X)
+
+    @cached_property
+    def covariance(self) -> Float[ndarray, "N N"]:
+        """The covariance Σ_m K_m + τ²I of the observations, jitter included."""
+        return times_lower(self.L, np.tril(self.L).T)
 
     # ------------------------------------------------------------------ moments
     def predict(self, X_new: Any) -> tuple[Float[ndarray, " n"], Float[ndarray, " n"]]:

@@ -13,9 +13,8 @@ import numpy as np
 from sumbo.gp import Posterior
 from sumbo.kernels import GroupKernel
 from sumbo.kernels.lines import Lines
-from sumbo.linalg import cho_solve, cholesky, times_lower
 from sumbo.sampling.factors import PartFactor
-from sumbo.sampling.joint import update
+from sumbo.sampling.joint import update, update_alone
 from sumbo.typing import Float, ndarray
 
 
@@ -124,18 +123,11 @@ def expand_marginal(
     Each part is drawn by Matheron's rule with a simulation of its own of all other
     parts and the noise at the data: right for the part, independent across parts.
     """
-    K = times_lower(post.L, np.asfortranarray(np.tril(post.L)).T)  # ΣK_j + τ²I
     out = []
     for factor in factors:
         xi = rng.standard_normal((len(factor.Z) + post.N, n))
         f_Z, f_X = factor.draw(xi)
-        others, _ = cholesky(
-            K - factor.kernel(factor.X, factor.X),
-            what="covariance of the other parts",
-            scale=float(post.gp.variances.sum()),
-        )
-        g_X = times_lower(others, rng.standard_normal((post.N, n)))
-        v = cho_solve(post.L, (post.y - post.gp.mean)[:, None] - f_X - g_X)
+        v = update_alone(rng, post, factor.kernel, factor.X, f_X)
         out.append(_expansion(factor, f_Z, xi, v))
     return out
 

@@ -22,9 +22,10 @@ import numpy as np
 
 from sumbo.gp import SAMPLERS, Posterior
 from sumbo.gp.iterative import IterativePosterior
+from sumbo.kernels import GroupKernel
 from sumbo.kernels.semiseparable import multiply_lines
 from sumbo.kernels.statespace import is_markov
-from sumbo.linalg import parallel_map
+from sumbo.linalg import cholesky, parallel_map, times_lower
 from sumbo.sampling.iterative import sample_iterative
 from sumbo.sampling.kronecker import GridCross, part_factor
 from sumbo.sampling.markov import draw_lines
@@ -60,11 +61,7 @@ def sample_joint(
     if isinstance(post, IterativePosterior):
         return sample_iterative(rng, post, Z, n)
     groups = list(post.groups())
-    lines = [
-        m
-        for m, (kernel, _) in enumerate(groups)
-        if is_markov(kernel) and is_linear_cheaper(len(Z[m]) + post.N, n)
-    ]
+    lines = linear_parts(post, Z, n)
     dense = [m for m in range(len(groups)) if m not in set(lines)]
     noises = [rng.standard_normal((len(Z[m]) + post.N, n)) for m in dense]
 
@@ -89,6 +86,15 @@ def sample_joint(
     for m, f, move in zip(lines, f_A, moves, strict=True):
         out[m] = f[: -post.N] + move
     return [np.ascontiguousarray(out[m].T) for m in range(len(groups))]
+
+
+def linear_parts(post: Posterior, Z: list[Float[ndarray, "..."]], n: int) -> list[int]:
+    """Return the parts that are better drawn as Markov processes."""
+    return [
+        m
+        for m, (kernel, _) in enumerate(post.groups())
+        if is_markov(kernel) and is_linear_cheaper(len(Z[m]) + post.N, n)
+    ]
 
 
 def is_linear_cheaper(points: int, n: int) -> bool:
@@ -119,3 +125,23 @@ def update(
     for f in f_X:
         misfit -= f
     return post.solve(misfit)
+
+
+def update_alone(
+    rng: np.random.Generator,
+    post: Posterior,
+    kernel: GroupKernel,
+    Xm: Float[ndarray, "N d"],
+    f_X: Float[ndarray, "N n"],
+) -> Float[ndarray, "N n"]:
+    """Return the same for one part that has a simulation of its own of all others.
+
+    The part then has its right law and is independent of other parts' draws.
+    """
+    L, _ = cholesky(
+        post.covariance - kernel(Xm, Xm),
+        what="covariance of the other parts",
+        scale=float(post.gp.variances.sum()),
+    )
+    g_X = times_lower(L, rng.standard_normal(f_X.shape))
+    return post.solve((post.y - post.gp.mean)[:, None] - f_X - g_X)
