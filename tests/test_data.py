@@ -351,7 +351,7 @@ def test_the_transform_in_use_is_reported():
     data = prepared(y, np.zeros(23))
     assert data.transform == choose_transform(y)
     assert isinstance(data.transform, Transform)
-    assert "decades" in data.transform.describe()
+    assert "log(1 +" in data.transform.describe()
 
 
 def test_some_rows_of_many_are_evenly_spaced_and_belong_together(rng):

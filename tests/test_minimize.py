@@ -124,8 +124,7 @@ def test_an_objective_that_spans_decades_is_warped_and_the_result_says_so():
         return float(10.0 ** (14 * abs(z[0]) - 2))
 
     r = quick(steep, budget=24, n_init=20)
-    assert "spans decades" in r.transform
-    assert "log" in r.transform
+    assert "log(1 +" in r.transform
     assert "standardised" in quick(method="uniform").transform
 
 

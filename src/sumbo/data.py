@@ -4,6 +4,7 @@ A `Transform` maps the user's y to model units z, strictly increasing on the who
 line. `Data` holds unit-cube points and z, immutable and in the order told.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -59,6 +60,15 @@ class Transform:
                 v = np.where(v < 0, v, np.expm1(np.maximum(v, 0.0)))
             return np.asarray(np.ldexp(self.anchor + self.width * v, self.exponent))
 
+    def log_slopes(self, y: Float[ndarray, "..."]) -> Float[ndarray, "..."]:
+        """Return log dz/dy, by which the log densities of y and z differ."""
+        out = np.full(np.shape(y), -math.log(self.sd * self.width))
+        out -= self.exponent * math.log(2.0)
+        if self.kind == "log":
+            v = (np.ldexp(y, -self.exponent) - self.anchor) / self.width
+            out -= np.log1p(np.maximum(v, 0.0))
+        return out
+
     def describe(self) -> str:
         """Return a sentence on what was done to y."""
         if self.kind == "none":
@@ -67,7 +77,7 @@ class Transform:
         if self.kind == "log":
             scale = float(np.ldexp(self.width, self.exponent))
             warp = f"log(1 + (y - {best:.4g}) / {scale:.4g})"
-            return f"y spans decades: {warp} is standardised, linear below {best:.4g}."
+            return f"{warp} is standardised, linear below {best:.4g}."
         mean = float(np.ldexp(self.anchor + self.mean, self.exponent))
         sd = float(np.ldexp(self.sd, self.exponent))
         return f"y is standardised: (y - {mean:.4g}) / {sd:.4g}."

@@ -17,6 +17,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from sumbo.data import Data, prepare
 from sumbo.optimizer.duplicates import distinct
+from sumbo.optimizer.scaling import settle
 from sumbo.space import Categorical, Integer, Parameter, Real, Space
 from sumbo.space.parameters import LARGEST_INTEGER
 from sumbo.typing import Bool, Float, ndarray
@@ -100,7 +101,7 @@ class Record:
             pending=pending,
             domain=self.space,
             step=step,
-            kind=transform,
+            kind=settle(transform, self.U[:n], y, failed),
         )
 
     def content(self, n: int) -> bytes:

@@ -17,6 +17,7 @@ from sumbo.methods import METHODS, Info, make
 from sumbo.methods.base import AdditiveModel
 from sumbo.optimizer.duplicates import distinct
 from sumbo.optimizer.history import History
+from sumbo.optimizer.scaling import settle
 from sumbo.registry import nearest
 from sumbo.rng import Seed, as_seed, rng_at
 from sumbo.space import Space
@@ -41,8 +42,8 @@ class Optimizer:
         n_init: Observations before the model takes over, earlier data included.
         preset: ``"paper"`` sets the method up as the paper did.
         transform: Scaling of the values: ``"auto"`` (standardise, or a logarithmic
-            warp when they span decades), ``"standardise"`` (default with the preset
-            ``"paper"``), ``"log"``, ``"none"``.
+            warp when they span decades or the evidence is for it), ``"standardise"``
+            (default with the preset ``"paper"``), ``"log"``, ``"none"``.
         init: Initial design: ``"uniform"`` or ``"sobol"``.
         x0: Earlier points, with values ``y0``; they count as observations.
         y0: The values at ``x0``.
@@ -180,7 +181,7 @@ class Optimizer:
             pending=h.pending_U,
             domain=self.space,
             step=self._steps,
-            kind=self.transform,
+            kind=settle(self.transform, h.U, h.y, h.failed),
         )
 
     def model(self) -> Posterior | None:
