@@ -87,7 +87,7 @@ def test_only_the_first_successful_values_count(rng, monkeypatch):
 
 def test_an_optimizer_warps_when_the_data_ask_for_it(rng):
     for f, words in ((product, "log(1 +"), (total, "y is standardised")):
-        opt = Optimizer([(0.0, 1.0)] * 3, seed=4)
-        X = rng.random((60, 3))
+        opt = Optimizer([(0.0, 1.0)] * 4, seed=4)
+        X = rng.random((70, 4))
         opt.tell(X, f(X))
         assert words in opt.data().transform.describe()
