@@ -85,7 +85,7 @@ class Mixed(Problem):
 )
 def hartmann6(*, seed: Seed = 0) -> Moved:
     """Return Hartmann's function of six coordinates, moved."""
-    return _moved("hartmann6", seed, _hartmann, _hartmann_minimiser(), side=1.0)
+    return moved("hartmann6", seed, _hartmann, _hartmann_minimiser(), side=1.0)
 
 
 @problem(
@@ -97,7 +97,7 @@ def hartmann6(*, seed: Seed = 0) -> Moved:
 )
 def rosenbrock10(*, seed: Seed = 0) -> Moved:
     """Return Rosenbrock's function of ten coordinates, moved."""
-    return _moved("rosenbrock10", seed, _rosenbrock, np.ones(10), side=4.096)
+    return moved("rosenbrock10", seed, _rosenbrock, np.ones(10), side=4.096)
 
 
 @problem(
@@ -120,7 +120,7 @@ def styblinski_tang20(*, seed: Seed = 0) -> Moved:
     ).x
     start = np.full(20, best)
     name = "styblinski-tang20"
-    return _moved(
+    return moved(
         name, seed, _styblinski_tang, start, side=10.0, home=(0.11, 0.31), reflect=True
     )
 
@@ -137,7 +137,7 @@ def michalewicz10(*, seed: Seed = 0) -> Moved:
 
     A move reaches at most π beyond [0, π], where no term is negative.
     """
-    return _moved(
+    return moved(
         "michalewicz10", seed, _michalewicz, _michalewicz_minimiser(), side=np.pi
     )
 
@@ -151,7 +151,7 @@ def michalewicz10(*, seed: Seed = 0) -> Moved:
 )
 def levy8_rotated(*, seed: Seed = 0) -> Moved:
     """Return Levy's function of eight rotated coordinates."""
-    return _moved(
+    return moved(
         "levy8-rotated", seed, _levy, np.ones(8), side=20.0 / np.sqrt(8.0), rotate=True
     )
 
@@ -165,7 +165,7 @@ def levy8_rotated(*, seed: Seed = 0) -> Moved:
 )
 def sparse50(*, seed: Seed = 0) -> Moved:
     """Return Levy's function of five coordinates, rotated, hidden among fifty."""
-    return _moved(
+    return moved(
         "sparse50",
         seed,
         _levy,
@@ -217,7 +217,7 @@ def mixed7(*, seed: Seed = 0) -> Mixed:
     )
 
 
-def _moved(
+def moved(
     name: str,
     seed: Seed,
     function: Function,
@@ -229,6 +229,19 @@ def _moved(
     reflect: bool = False,
     rotate: bool = False,
 ) -> Moved:
+    """Return the function as a problem whose minimiser the seed has drawn.
+
+    Args:
+        name: The problem's registered name.
+        seed: Of the place, and of what else is drawn.
+        function: g, of rows.
+        start: Its minimiser z*.
+        side: How much of z one side of the unit cube covers.
+        home: Where along each coordinate the minimiser may lie.
+        dim: Coordinates in all, if not all of them matter.
+        reflect: Whether coordinates are mirrored at random.
+        rotate: Whether T is a rotation.
+    """
     A, P = len(start), dim or len(start)
     rng = rng_at(as_seed(seed), f"quality/{name}")
     active = np.sort(rng.permutation(P)[:A])

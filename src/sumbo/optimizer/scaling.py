@@ -46,7 +46,7 @@ def settle(
     return "log" if is_ahead else kind
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _is_log_ahead(points: bytes, values: bytes, n: int) -> bool:
     # Bytes, because every ask until the next such number has the same question.
     U, y = np.frombuffer(points).reshape(n, -1), np.frombuffer(values)
