@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_info
 from sumbo.errors import NotPositiveDefiniteError, SumboError
 from sumbo.linalg import (
     LADDER,
+    LARGE,
     cho_solve,
     cholesky,
     factor_in_place,
@@ -139,21 +140,21 @@ def test_solves_do_not_change_the_right_hand_side(rng):
 
 
 @pytest.mark.parametrize("columns", [1, 4])
-def test_triangular_product_ignores_the_upper_triangle(columns, rng):
-    L = cholesky(random_covariance(rng, 6)).L
-    spoiled = np.asfortranarray(L + np.triu(np.full((6, 6), np.nan), 1))
-    B = rng.standard_normal((6, columns))
-    np.testing.assert_allclose(times_lower(spoiled, B), L @ B, rtol=1e-12)
+@pytest.mark.parametrize("n", [6, LARGE + 3])
+def test_triangular_product_ignores_the_upper_triangle(columns, n, rng):
+    L = np.tril(rng.standard_normal((n, n)))
+    spoiled = np.asfortranarray(L + np.triu(np.full((n, n), np.nan), 1))
+    B = rng.standard_normal((n, columns))
+    np.testing.assert_allclose(times_lower(spoiled, B), L @ B, rtol=0, atol=1e-11)
 
 
-def test_triangular_product_takes_any_layout_and_nothing_at_all(rng):
-    L = np.tril(rng.standard_normal((6, 6)))
-    B = rng.standard_normal((6, 3))
-    wide = np.asfortranarray(np.hstack([np.tril(L), B]))[:, :6]
-    for layout in (np.ascontiguousarray(L), wide, np.vstack([L, L])[:6]):
-        np.testing.assert_allclose(times_lower(layout, B[:, ::-1]), L @ B[:, ::-1])
-    assert times_lower(L, B[:, :0]).shape == (6, 0)
-    assert times_lower(np.empty((0, 0)), np.empty((0, 3))).shape == (0, 3)
+@pytest.mark.parametrize("n", [6, LARGE + 3])
+def test_triangular_product_takes_any_layout(n, rng):
+    L = np.tril(rng.standard_normal((n, n)))
+    B = rng.standard_normal((n, 6))[:, ::2]
+    wide = np.asfortranarray(np.hstack([L, B]))[:, :n]
+    for layout in (np.ascontiguousarray(L), wide, np.vstack([L, L])[:n]):
+        np.testing.assert_allclose(times_lower(layout, B), L @ B, rtol=0, atol=1e-11)
 
 
 def test_inverse_from_the_factor_is_right_in_the_lower_triangle(rng):

@@ -66,9 +66,7 @@ def cell_of(problem, method, **changes):
 
 @pytest.mark.parametrize("name", KNOWN)
 @pytest.mark.parametrize("seed", [3, 58])
-def test_minimiser_of_a_problem_gives_its_known_minimum(
-    quality, name, seed
-):
+def test_minimiser_of_a_problem_gives_its_known_minimum(quality, name, seed):
     problem = sumbo.problems.get(name, seed=seed)
     assert problem.minimum == pytest.approx(KNOWN[name], rel=1e-7, abs=1e-12)
     assert problem(problem.minimizer) == pytest.approx(problem.minimum, abs=1e-9)

@@ -26,6 +26,10 @@ B_ = TypeVar("B_")
 # smooth kernel's Gram matrix about −n·eps·λ_max; 1e-10 covers n = 1 000.
 LADDER = (0.0, 1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 
+# Rows from which on other threads would miss the interpreter's lock. Below, SciPy's
+# wrappers are quicker to call.
+LARGE = 256
+
 # Arguments of the routines called without SciPy's wrappers. A matrix of another layout
 # would be read and written at wrong places.
 _FLAG, _INT = ctypes.c_char_p, ctypes.POINTER(ctypes.c_int)
@@ -145,6 +149,10 @@ def times_lower(
     L: Float[ndarray, "n n"], B: Float[ndarray, "n k"]
 ) -> Float[ndarray, "n k"]:
     """Return L B, reading only the lower triangle of ``L``."""
+    if len(L) < LARGE:
+        if B.shape[1] == 1:
+            return blas.dtrmv(L, B[:, 0], lower=1)[:, None]
+        return blas.dtrmm(1.0, L, B, lower=1)
     L, out = np.asfortranarray(L), np.array(B, order="F")
     n, k, one = ctypes.c_int(len(L)), ctypes.c_int(B.shape[1]), ctypes.c_int(1)
     if k.value == 1:
