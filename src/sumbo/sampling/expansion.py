@@ -142,7 +142,7 @@ def _expansion(
     coefficients[len(factor.Z) :] += v
     return Expansion(
         kernel=factor.kernel,
-        A=np.vstack([factor.Z, factor.X]),
+        A=np.concatenate([factor.Z, factor.X]),
         coefficients=coefficients,
         values=(f_Z + factor.K_ZX @ v).T,
     )

@@ -10,7 +10,7 @@ Candidates come first and new observations last, so that everything stands while
 come in. ``L`` is made by one factorization of one triangle of kernel values.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -75,11 +75,10 @@ class PartFactor:
 
     def appended(self, x: Float[ndarray, "1 d"]) -> "PartFactor":
         """Return the factor with one more observation, in O((B + N)²)."""
-        head = len(self.L) - len(self.Z)  # observations that ``L`` holds
-        k_Z = self.kernel(self.Z, x)
-        k_X = self.kernel(self.X, x)
-        r = solve_lower(self.L, np.concatenate([k_Z, k_X[:head]]))[:, 0]
-        s = k_X[head:, 0] - self.R @ r
+        B, head = len(self.Z), len(self.L)
+        k = self.kernel(np.concatenate([self.Z, self.X]), x)
+        r = solve_lower(self.L, k[:head])[:, 0]
+        s = k[head:, 0] - self.R @ r
         if len(s):  # LAPACK takes no empty systems
             s = solve_lower(self.S, s)
         left = self.kernel.variance + self.jitter - r @ r - s @ s
@@ -89,12 +88,15 @@ class PartFactor:
         S[n, :n] = s
         # An observation that is known already leaves nothing but rounding here.
         S[n, n] = np.sqrt(max(left, self.jitter))
-        return replace(
-            self,
-            X=np.vstack([self.X, x]),
-            K_ZX=np.hstack([self.K_ZX, k_Z]),
-            R=np.vstack([self.R, r]),
+        return PartFactor(
+            kernel=self.kernel,
+            Z=self.Z,
+            X=np.concatenate([self.X, x]),
+            K_ZX=np.concatenate([self.K_ZX, k[:B]], axis=1),
+            L=self.L,
+            R=np.concatenate([self.R, r[None]]),
             S=S,
+            jitter=self.jitter,
         )
 
     def draw(
@@ -115,4 +117,4 @@ class PartFactor:
             return solve_upper(self.L, xi)
         c_new = solve_upper(self.S, xi[head:])
         c = solve_upper(self.L, xi[:head] - self.R.T @ c_new)
-        return np.vstack([c, c_new])
+        return np.concatenate([c, c_new])
