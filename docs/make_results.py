@@ -1,6 +1,6 @@
-"""Write the tables of docs/results.md anew from the records of two studies.
+"""Write the tables of docs/results.md anew from the records of three studies.
 
-    python docs/make_results.py RUNS_OF_THE_PAPER RUNS_OF_THE_QUALITY_BENCHMARK
+    python docs/make_results.py runs/paper runs/quality runs/unseen
 
 The text between the tables is written by hand. Figures come from the reports that
 ``sumbo study report`` and ``python -m benchmarks.quality report`` have drawn before.
@@ -185,7 +185,7 @@ def fill(page: str, name: str, content: str) -> str:
 
 def main() -> None:
     """Fill in all tables and copy all figures."""
-    paper, benchmark = (Path(folder) for folder in sys.argv[1:3])
+    paper, benchmark, unseen = (Path(folder) for folder in sys.argv[1:4])
     results = load(paper)
     page = PAGE.read_text("utf-8")
     page = fill(page, "progress", tables.progress(results))
@@ -194,6 +194,7 @@ def main() -> None:
     page = fill(page, "pairs", pairs(results))
     page = fill(page, "cpu", cpu(results))
     page = fill(page, "quality", quality(benchmark))
+    page = fill(page, "unseen", quality(unseen))
     runs = load(benchmark)
     page = fill(page, "duels", duels(runs))
     page = fill(page, "botorch", botorch(runs))
