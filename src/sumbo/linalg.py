@@ -26,8 +26,8 @@ B_ = TypeVar("B_")
 # smooth kernel's Gram matrix about −n·eps·λ_max; 1e-10 covers n = 1 000.
 LADDER = (0.0, 1e-12, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 
-# Rows from which on other threads would miss the interpreter's lock. Below, SciPy's
-# wrappers are quicker to call.
+# Rows from which on a product is long enough to release the interpreter's lock for.
+# Below, SciPy's wrappers, which hold it, are quicker to call.
 LARGE = 256
 
 # Arguments of the routines called without SciPy's wrappers. A matrix of another layout

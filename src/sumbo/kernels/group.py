@@ -60,7 +60,7 @@ class GroupKernel:
     ) -> Iterator[tuple[int, int, Float[ndarray, "p q"]]]:
         """Yield the correlations of rows start to stop with all rows from start on.
 
-        Temporaries of one panel never leave the cache.
+        Temporaries are as large as a panel, not as the matrix.
         """
         A = A / self.lengthscales
         n = len(A)

@@ -114,7 +114,7 @@ class Matern52(Matern):
 
     def correlation(self, s: Values) -> Values:
         """Return (1 + a + a²/3) exp(−a)."""
-        # Few passes, all in place: the arrays are panels that are still in the cache.
+        # Few passes, all in place.
         k = s * (5.0 / 3.0)  # a²/3
         minus_a = np.sqrt(s)
         minus_a *= -(5.0**0.5)
