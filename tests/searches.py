@@ -11,6 +11,9 @@ import numpy as np
 
 from sumbo import Categorical, Integer, Real, Space
 from sumbo.data import prepare
+from sumbo.decompositions.auto import Auto
+from sumbo.decompositions.base import expand
+from sumbo.decompositions.chain import Target, with_residual
 from sumbo.testing import scenes
 
 BOX = ((-2.3, 3.1), (1.7, 5.2), (0.31, 0.94))
@@ -97,3 +100,28 @@ def data_of(rng, labels, N, bounds=None):
         domain=space,
         step=N,
     )
+
+
+def undecided(rng, data, other=((0,), (1,), (2,), (3,)), weight=0.4):
+    """Return the state of a method that knows two structures of four parameters.
+
+    The other one has that weight, what was drawn the rest. Both have a residual part.
+    """
+    groups, state = Auto(first_sweeps=2, sweeps=1).propose(rng, {}, data)
+    target = Target(data=data, max_size=4)
+    fitted = target.fit(with_residual(other), target.singletons().gp)
+    state["others"] = [
+        {
+            "weight": weight,
+            "groups": [list(group) for group in fitted.groups],
+            "log_theta": fitted.gp.hyperparameters().log(),
+            "mean": fitted.gp.mean,
+        }
+    ]
+    return {
+        "fitted_at": len(data.y),
+        "groups": expand(groups, data.domain.blocks),
+        "log_theta": state["log_theta"],
+        "mean": state["mean"],
+        "structure": state,
+    }

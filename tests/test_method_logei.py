@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from searches import MIXED, data_of
-from sumbo.decompositions.auto import Auto
+from searches import MIXED, data_of, undecided
 from sumbo.decompositions.base import expand
-from sumbo.decompositions.chain import Target, with_residual
 from sumbo.methods import logei, make
 
 
@@ -30,35 +28,17 @@ def test_expected_improvement_is_averaged_over_plausible_structures(
     bounds, rng, targets
 ):
     data = data_of(rng, [0, 1, 1, 2], 14, bounds)
-    groups, state = Auto(first_sweeps=2, sweeps=1).propose(rng, {}, data)
-    singletons = tuple((k,) for k in range(len(data.domain.blocks)))
-    target = Target(data=data, max_size=4)
-    other = target.fit(with_residual(singletons), target.singletons().gp)
-    theta = other.gp.hyperparameters().log()
-    state["others"] = [
-        {
-            "weight": 0.4,
-            "groups": [list(group) for group in other.groups],
-            "log_theta": theta,
-            "mean": other.gp.mean,
-        }
-    ]
-    method = make("logei", descents=1)
-    fitted = {
-        "fitted_at": len(data.y),
-        "groups": expand(groups, data.domain.blocks),
-        "log_theta": state["log_theta"],
-        "mean": state["mean"],
-        "structure": state,
-    }
-    method.propose(rng, fitted, data, 2)
+    state = undecided(rng, data)
+    (other,) = state["structure"]["others"]
+    make("logei", descents=1).propose(rng, state, data, 2)
     for (models, _), believed in zip(targets, (0, 1), strict=True):
         assert [weight for weight, _ in models] == pytest.approx([0.6, 0.4])
         assert all(14 + believed == post.N for _, post in models)
-        assert models[0][1].gp.groups == fitted["groups"]
-        assert models[1][1].gp.groups == other.gp.groups
+        assert models[0][1].gp.groups == state["groups"]
+        blocks = expand(tuple(map(tuple, other["groups"])), data.domain.blocks)
+        assert models[1][1].gp.groups == blocks
         np.testing.assert_allclose(
-            models[1][1].gp.hyperparameters().log(), theta, rtol=1e-12
+            models[1][1].gp.hyperparameters().log(), other["log_theta"], rtol=1e-12
         )
 
 

@@ -1,17 +1,25 @@
 """The additive lower confidence bound."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from sumbo.data import Data
 from sumbo.errors import ArgumentError
-from sumbo.gp import Posterior
 from sumbo.maximize import Parts, components, draw_candidates, minimise_sum
-from sumbo.methods.base import METHODS, CandidateSearch, Info, free_coordinates
+from sumbo.methods.base import (
+    METHODS,
+    CandidateSearch,
+    Info,
+    Models,
+    believing,
+    free_coordinates,
+)
 from sumbo.typing import Float, State, ndarray
+
+# Variances below this are rounding.
+SMALLEST = 1e-12
 
 
 @METHODS.register("alcb2")
@@ -19,6 +27,7 @@ from sumbo.typing import Float, State, ndarray
 class AdditiveLCB(CandidateSearch):
     """Return the minimiser of Σ_m μ_m − β σ_m; [kandasamy2015] with constant β.
 
+    Where more than one structure is plausible, the bound is averaged over them.
     Batches and pending points are hallucinated: the model believes its own mean
     there, so the mean stays and the variance shrinks; [desautels2014].
     """
@@ -39,47 +48,52 @@ class AdditiveLCB(CandidateSearch):
         self, rng: np.random.Generator, state: State, data: Data, q: int
     ) -> tuple[Float[ndarray, "q P"], State, Info]:
         """Return q minimisers, each chosen with the earlier ones hallucinated."""
-        post, state, info = self.model(rng, state, data, q)
+        models, state, info = self.models(rng, state, data, q)
         if len(data.pending):
-            post = post.append(data.pending, post.predict(data.pending)[0])
+            models = believing(models, data.pending)
         out = np.empty((q, data.domain.dim))
         for i in range(q):
-            out[i] = self._minimise(rng, post, data)
+            out[i] = self._minimise(rng, models, data)
             if i + 1 < q:
-                post = post.append(out[i], post.predict(out[i : i + 1])[0])
+                models = believing(models, out[i : i + 1])
         return out, state, info
 
     def _minimise(
-        self, rng: np.random.Generator, post: Posterior, data: Data
+        self, rng: np.random.Generator, models: Models, data: Data
     ) -> Float[ndarray, " P"]:
-        parts = components(post.gp.groups)
+        # An average of sums is a sum over the groups of all models.
+        terms = [
+            (weight, post, m)
+            for weight, post in models
+            for m in range(len(post.gp.groups))
+        ]
+        parts = components(tuple(post.gp.groups[m] for _, post, m in terms))
         Z = draw_candidates(rng, data, parts, self.candidates, self.spread)
+
+        def bound(i: int, z: Float[ndarray, "b d"]) -> Float[ndarray, " b"]:
+            weight, post, m = terms[i]
+            mean, var = post.part_moments(m, z)
+            return weight * (mean - self.beta * np.sqrt(np.maximum(var, SMALLEST)))
+
+        def slope(
+            i: int, z: Float[ndarray, "b d"]
+        ) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"]]:
+            weight, post, m = terms[i]
+            mean, var, mean_slope, var_slope = post.part_moments_gradient(m, z)
+            sd = np.sqrt(np.maximum(var, SMALLEST))
+            gradient = mean_slope - self.beta * var_slope / (2 * sd[:, None])
+            return weight * (mean - self.beta * sd), weight * gradient
+
         values = [
             np.sum(
                 [
-                    self._bound(post, m, Zc[:, list(columns)])
-                    for m, columns in zip(part.groups, part.columns, strict=True)
+                    bound(i, Zc[:, list(columns)])
+                    for i, columns in zip(part.groups, part.columns, strict=True)
                 ],
                 axis=0,
             )
             for part, Zc in zip(parts, Z, strict=True)
         ]
-        functions = None
-        if self.refine:
-            functions = Parts(partial(self._bound, post), partial(self._slope, post))
+        functions = Parts(bound, slope) if self.refine else None
         free = free_coordinates(data)
         return minimise_sum(parts, Z, values, data.domain.dim, functions, free)
-
-    def _slope(
-        self, post: Posterior, m: int, z: Float[ndarray, "b d"]
-    ) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"]]:
-        mean, var, mean_slope, var_slope = post.part_moments_gradient(m, z)
-        sd = np.sqrt(np.maximum(var, 1e-12))
-        slope = mean_slope - self.beta * var_slope / (2 * sd[:, None])
-        return mean - self.beta * sd, slope
-
-    def _bound(
-        self, post: Posterior, m: int, z: Float[ndarray, "b d"]
-    ) -> Float[ndarray, " b"]:
-        mean, var = post.part_moments(m, z)
-        return mean - self.beta * np.sqrt(np.maximum(var, 1e-12))

@@ -86,6 +86,10 @@ def make(name: str, preset: str | None = None, **settings: Any) -> Method:
     return cls(**{**cls.presets.get(preset or "default", {}), **settings})
 
 
+# Posteriors of plausible structures, with their probabilities.
+Models = list[tuple[float, Posterior]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class AdditiveModel:
     """Settings of an additive model that is refitted now and then.
@@ -142,19 +146,23 @@ class AdditiveModel:
         post = _gp(self.kernel, state).condition(data.U, data.y)
         return post, state, replace(info, groups=post.gp.groups)
 
-    def others(self, state: State, data: Data) -> list[tuple[float, Posterior]]:
-        """Return posteriors of other plausible structures, and their probabilities.
+    def models(
+        self, rng: np.random.Generator, state: State, data: Data, q: int = 1
+    ) -> tuple[Models, State, Info]:
+        """Return the posteriors of all plausible structures; the drawn one is first.
 
-        The structure of ``model`` was drawn; it has the probability that is left.
+        Its probability is what the others leave.
         """
-        out = []
-        for other in state.get("structure", {}).get("others", ()):
+        post, state, info = self.model(rng, state, data, q)
+        others: Models = []
+        for other in state["structure"].get("others", ()):
             groups = tuple(tuple(group) for group in other["groups"])
             blocks = expand(groups, data.domain.blocks)
             theta, mean = other["log_theta"], other["mean"]
             gp = AdditiveGP.from_log(blocks, theta, mean, self.kernel)
-            out.append((other["weight"], gp.condition(data.U, data.y)))
-        return out
+            others.append((other["weight"], gp.condition(data.U, data.y)))
+        drawn = 1.0 - sum(weight for weight, _ in others)
+        return [(drawn, post), *others], state, info
 
     def _refit(
         self, rng: np.random.Generator, state: State, data: Data
@@ -266,6 +274,11 @@ def minimise_draws(
         refined = functions if settings.refine else None
         out[i] = minimise_sum(parts, Z, values, data.domain.dim, refined, free)
     return out, state
+
+
+def believing(models: Models, U: Float[ndarray, "n P"]) -> Models:
+    """Return the posteriors, each with its own mean observed at some points."""
+    return [(weight, post.append(U, post.predict(U)[0])) for weight, post in models]
 
 
 def free_coordinates(data: Data) -> Bool[ndarray, " P"]:

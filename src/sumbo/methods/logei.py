@@ -7,14 +7,17 @@ import numpy as np
 
 from sumbo.data import Data
 from sumbo.errors import require_positive_integer
-from sumbo.gp import Posterior
 from sumbo.maximize.improvement import Averaged, Improvement
 from sumbo.maximize.whole import minimise_whole, whole_candidates
-from sumbo.methods.base import METHODS, AdditiveModel, Info, free_coordinates
+from sumbo.methods.base import (
+    METHODS,
+    AdditiveModel,
+    Info,
+    Models,
+    believing,
+    free_coordinates,
+)
 from sumbo.typing import Float, State, ndarray
-
-# Posteriors of the plausible structures, with their probabilities.
-Models = list[tuple[float, Posterior]]
 
 # Asks in a row that may end level with the best without a gain to speak of; the next
 # one looks for a leap. All in standard deviations of the values: on a function with
@@ -56,11 +59,9 @@ class LogExpectedImprovement(AdditiveModel):
         self, rng: np.random.Generator, state: State, data: Data, q: int
     ) -> tuple[Float[ndarray, "q P"], State, Info]:
         """Return q maximisers, each chosen with the earlier ones hallucinated."""
-        post, state, info = self.model(rng, state, data, q)
-        others = self.others(state, data)
-        models = [(1.0 - sum(w for w, _ in others), post), *others]
+        models, state, info = self.models(rng, state, data, q)
         if len(data.pending):
-            models = _believing(models, data.pending)
+            models = believing(models, data.pending)
         out = np.empty((q, data.domain.dim))
         # One leap at a time: what pending points bring is not known yet.
         leaps = len(data.pending) == 0 and is_polishing(data.y)
@@ -68,7 +69,7 @@ class LogExpectedImprovement(AdditiveModel):
             least = LEAP * float(data.y.std()) if leaps and i == 0 else 0.0
             out[i] = self._maximise(rng, models, data, least)
             if i + 1 < q:
-                models = _believing(models, out[i : i + 1])
+                models = believing(models, out[i : i + 1])
         return out, state, info
 
     def _maximise(
@@ -103,8 +104,3 @@ def _target(models: Models, least: float) -> Improvement | Averaged:
     if len(each) == 1:
         return each[0]
     return Averaged(weights=np.array([weight for weight, _ in models]), models=each)
-
-
-def _believing(models: Models, U: Float[ndarray, "n P"]) -> Models:
-    """Return the posteriors, each with its own mean observed at some points."""
-    return [(weight, post.append(U, post.predict(U)[0])) for weight, post in models]
