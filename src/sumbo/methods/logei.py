@@ -12,11 +12,14 @@ from sumbo.maximize.whole import minimise_whole, whole_candidates
 from sumbo.methods.base import (
     METHODS,
     AdditiveModel,
+    CandidateSearch,
     Info,
     Models,
     believing,
     free_coordinates,
+    minimise_draws,
 )
+from sumbo.sampling.expansion import expand_joint
 from sumbo.typing import Float, State, ndarray
 
 # Asks in a row that may end level with the best without a gain to speak of; the next
@@ -24,6 +27,8 @@ from sumbo.typing import Float, State, ndarray
 # many valleys, the sure last digits of one must not keep the search from the others.
 PATIENCE = 3
 LEVEL, GAIN, LEAP = 1e-2, 2e-3, 1e-2
+# How draws are searched; their candidates are used once.
+_SEARCH = CandidateSearch(fresh_candidates=True)
 
 
 @METHODS.register("logei")
@@ -37,11 +42,15 @@ class LogExpectedImprovement(AdditiveModel):
     next is to improve on it by a hundredth of the values' spread.
 
     Batches and pending points are hallucinated: the model believes its own mean there,
-    so that the variance shrinks around them; [desautels2014].
+    so that the variance shrinks around them; [desautels2014]. Where many points wait
+    for their values, some are minimisers of joint draws instead: they do not depend
+    on what the model believes of the others.
 
     Attributes:
         descents: Starts of the local search.
         candidates: Candidate points per part, whose best make up such starts.
+        draw_every: Of so many points that wait at the same time, one is the minimiser
+            of a joint draw.
     """
 
     cite: ClassVar[str] = "ament2023"
@@ -49,28 +58,42 @@ class LogExpectedImprovement(AdditiveModel):
 
     descents: int = 6
     candidates: int = 32
+    draw_every: int = 5
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("descents", "candidates"):
+        for name in ("descents", "candidates", "draw_every"):
             require_positive_integer(name, getattr(self, name))
 
     def propose(
         self, rng: np.random.Generator, state: State, data: Data, q: int
     ) -> tuple[Float[ndarray, "q P"], State, Info]:
-        """Return q maximisers, each chosen with the earlier ones hallucinated."""
+        """Return maximisers, one after the other, then the minimisers of draws."""
         models, state, info = self.models(rng, state, data, q)
+        post = models[0][1]
         if len(data.pending):
             models = believing(models, data.pending)
         out = np.empty((q, data.domain.dim))
+        count = self._draws(data, q)
         # One leap at a time: what pending points bring is not known yet.
         leaps = len(data.pending) == 0 and is_polishing(data.y)
-        for i in range(q):
+        for i in range(q - count):
             least = LEAP * float(data.y.std()) if leaps and i == 0 else 0.0
             out[i] = self._maximise(rng, models, data, least)
-            if i + 1 < q:
+            if i + 1 < q - count:
                 models = believing(models, out[i : i + 1])
+        if count:
+            out[q - count :], _ = minimise_draws(
+                _SEARCH, expand_joint, rng, post, state, data, count
+            )
         return out, state, info
+
+    def _draws(self, data: Data, q: int) -> int:
+        """Return how many of the next q points are to be minimisers of draws."""
+        if q + len(data.pending) < self.draw_every:
+            return 0
+        # Counted from the first point of the run on: workers may come back one by one.
+        return (data.step + q) // self.draw_every - data.step // self.draw_every
 
     def _maximise(
         self, rng: np.random.Generator, models: Models, data: Data, least: float
