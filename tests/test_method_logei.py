@@ -1,4 +1,6 @@
-"""Expected improvement: averaged over structures, and leaps after polishing."""
+"""Expected improvement: averaged over structures, leaps after polishing, draws."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -69,3 +71,50 @@ def test_after_polishing_one_leap_is_looked_for(rng, targets, monkeypatch):
         method.propose(rng, {}, given, 2)
     leap = 0.01 * data.y.std()
     assert [least for _, least in targets] == pytest.approx([0, 0, leap, 0, 0, 0])
+
+
+# ---------------------------------------------------------------------- draws
+@pytest.mark.parametrize(
+    ("step", "q", "pending", "every", "draws"),
+    [
+        (20, 10, 0, 5, 2),
+        (23, 10, 0, 5, 2),
+        (20, 6, 0, 5, 1),
+        (24, 4, 0, 5, 0),  # too few wait
+        (24, 1, 0, 5, 0),
+        (24, 1, 9, 5, 1),  # workers that come back one by one: every fifth ask
+        (25, 1, 9, 5, 0),
+        (20, 10, 0, 11, 0),
+        (7, 2, 0, 1, 2),  # nothing but draws
+    ],
+)
+def test_some_of_many_waiting_points_minimise_draws(
+    step, q, pending, every, draws, rng, targets, monkeypatch
+):
+    data = replace(data_of(rng, [0, 1, 2], 14), step=step)
+    data = data.with_pending(rng.random((pending, 3)))
+    counts, given = [], rng.random((draws, 3))
+
+    def drawn(settings, draw, rng, post, state, data, count):
+        assert post.N == 14  # a draw does not believe in other points
+        counts.append(count)
+        return given, state
+
+    monkeypatch.setattr(logei, "minimise_draws", drawn)
+    method = make("logei", groups="singletons", descents=1, starts=1, draw_every=every)
+    found, state, _ = method.propose(rng, {}, data, q)
+    assert counts == [draws] * (draws > 0)
+    assert len(targets) == q - draws
+    np.testing.assert_array_equal(found[q - draws :], given)
+    assert "candidates" not in state
+
+
+def test_draws_of_a_batch_are_low_points_of_the_model(rng):
+    data = data_of(rng, [0, 1, 1], 40)
+    method = make("logei", groups=[[0], [1, 2]], draw_every=1)
+    models, state, _ = method.models(rng, {}, data)
+    found, _, _ = method.propose(rng, state, data, 6)
+    (post,) = (post for _, post in models)
+    usual = post.predict(rng.random((400, 3)))[0]
+    assert np.max(post.predict(found)[0]) < np.quantile(usual, 0.1)
+    assert len(np.unique(found.round(6), axis=0)) == 6

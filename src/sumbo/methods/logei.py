@@ -27,6 +27,9 @@ from sumbo.typing import Float, State, ndarray
 # many valleys, the sure last digits of one must not keep the search from the others.
 PATIENCE = 3
 LEVEL, GAIN, LEAP = 1e-2, 2e-3, 1e-2
+# Observations per parameter from which draws are made: of a model that knows little,
+# the minimiser of a draw is hardly better than a random point.
+KNOWN = 12
 # How draws are searched; their candidates are used once.
 _SEARCH = CandidateSearch(fresh_candidates=True)
 
@@ -90,7 +93,8 @@ class LogExpectedImprovement(AdditiveModel):
 
     def _draws(self, data: Data, q: int) -> int:
         """Return how many of the next q points are to be minimisers of draws."""
-        if q + len(data.pending) < self.draw_every:
+        few = len(data.y) < KNOWN * len(data.domain.blocks)
+        if few or q + len(data.pending) < self.draw_every:
             return 0
         # Counted from the first point of the run on: workers may come back one by one.
         return (data.step + q) // self.draw_every - data.step // self.draw_every
