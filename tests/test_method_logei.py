@@ -75,28 +75,29 @@ def test_after_polishing_one_leap_is_looked_for(rng, targets, monkeypatch):
 
 # ---------------------------------------------------------------------- draws
 @pytest.mark.parametrize(
-    ("step", "q", "pending", "every", "draws"),
+    ("N", "step", "q", "pending", "every", "draws"),
     [
-        (20, 10, 0, 5, 2),
-        (23, 10, 0, 5, 2),
-        (20, 6, 0, 5, 1),
-        (24, 4, 0, 5, 0),  # too few wait
-        (24, 1, 0, 5, 0),
-        (24, 1, 9, 5, 1),  # workers that come back one by one: every fifth ask
-        (25, 1, 9, 5, 0),
-        (20, 10, 0, 11, 0),
-        (7, 2, 0, 1, 2),  # nothing but draws
+        (36, 40, 10, 0, 5, 2),
+        (36, 43, 10, 0, 5, 2),
+        (36, 40, 6, 0, 5, 1),
+        (36, 44, 4, 0, 5, 0),  # too few wait
+        (36, 44, 1, 0, 5, 0),
+        (36, 44, 1, 9, 5, 1),  # workers that come back one by one: every fifth ask
+        (36, 45, 1, 9, 5, 0),
+        (36, 40, 10, 0, 11, 0),
+        (36, 47, 2, 0, 1, 2),  # nothing but draws
+        (35, 40, 10, 0, 5, 0),  # too few observations of three parameters
     ],
 )
 def test_some_of_many_waiting_points_minimise_draws(
-    step, q, pending, every, draws, rng, targets, monkeypatch
+    N, step, q, pending, every, draws, rng, targets, monkeypatch
 ):
-    data = replace(data_of(rng, [0, 1, 2], 14), step=step)
+    data = replace(data_of(rng, [0, 1, 2], N), step=step)
     data = data.with_pending(rng.random((pending, 3)))
     counts, given = [], rng.random((draws, 3))
 
     def drawn(settings, draw, rng, post, state, data, count):
-        assert post.N == 14  # a draw does not believe in other points
+        assert post.N == N  # a draw does not believe in other points
         counts.append(count)
         return given, state
 

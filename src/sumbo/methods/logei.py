@@ -27,8 +27,8 @@ from sumbo.typing import Float, State, ndarray
 # many valleys, the sure last digits of one must not keep the search from the others.
 PATIENCE = 3
 LEVEL, GAIN, LEAP = 1e-2, 2e-3, 1e-2
-# Observations per parameter from which draws are made: of a model that knows little,
-# the minimiser of a draw is hardly better than a random point.
+# Observations per parameter from which draws are made: where the model knows little
+# of some parameters, a draw is a guess at these, and wins no more than it loses.
 KNOWN = 12
 # How draws are searched; their candidates are used once.
 _SEARCH = CandidateSearch(fresh_candidates=True)
@@ -45,9 +45,9 @@ class LogExpectedImprovement(AdditiveModel):
     next is to improve on it by a hundredth of the values' spread.
 
     Batches and pending points are hallucinated: the model believes its own mean there,
-    so that the variance shrinks around them; [desautels2014]. Where many points wait
-    for their values, some are minimisers of joint draws instead: they do not depend
-    on what the model believes of the others.
+    so that the variance shrinks around them; [desautels2014]. Where data are many and
+    many points wait for their values, some are minimisers of joint draws instead: they
+    do not depend on what the model believes of the others.
 
     Attributes:
         descents: Starts of the local search.
