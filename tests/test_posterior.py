@@ -118,6 +118,20 @@ def test_moments_of_lines_equal_those_of_their_parts(kernel, rng):
 
 
 @every_kernel
+def test_slopes_of_lines_equal_those_of_their_parts(kernel, rng):
+    groups = ((3,), (0, 2), (1,), (3,), (4,))
+    gp = irregular.random_gp(rng, groups, kernel, noise=0.02)
+    X = rng.random((9, 5))
+    post = gp.condition(X, irregular.draw_outputs(rng, gp, X))
+    Z = rng.random((7, 5))
+    found = post.line_moments_gradient(Z)
+    for i, m in enumerate([0, 2, 3, 4]):
+        expected = post.part_moments_gradient(m, Z[:, list(groups[m])])
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a[:, i], b.ravel(), rtol=1e-7, atol=1e-10)
+
+
+@every_kernel
 @pytest.mark.parametrize("m", [0, 1])
 def test_gradient_of_part_moments_equals_finite_differences(kernel, m, rng):
     gp = irregular.random_gp(rng, ((0, 2), (1, 3, 2)), kernel, noise=0.02)

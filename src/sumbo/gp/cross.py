@@ -126,6 +126,15 @@ class Cross:
         for some, k in self.along_lines.correlations(U.T[self.lines]):
             yield some, np.multiply(self.variances[some, None, None], k, out=k)
 
+    def slopes_by_line(
+        self, U: Float[ndarray, "b P"]
+    ) -> Iterator[tuple[slice, Float[ndarray, "l b N"], Float[ndarray, "l b N"]]]:
+        """Yield covariances of one-coordinate parts, and their slopes in the points."""
+        for some, k, slope in self.along_lines.slopes(U.T[self.lines]):
+            cross = np.multiply(self.variances[some, None, None], k, out=k)
+            by_point = np.multiply(self._line_slopes[some, :, None], slope, out=slope)
+            yield some, cross, by_point
+
     @cached_property
     def _line_slopes(self) -> Float[ndarray, "L 1"]:
         # ∂k/∂u = −w (u − x)/ℓ², and ``Lines.slopes`` are w (u − x)·rate/ℓ.

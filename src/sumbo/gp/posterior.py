@@ -199,6 +199,27 @@ class Posterior:
             var[some] = variances[some, None] - explained
         return mean.T, np.maximum(var, 0.0).T
 
+    def line_moments_gradient(
+        self, Z: Float[ndarray, "B P"]
+    ) -> tuple[
+        Float[ndarray, "B L"],
+        Float[ndarray, "B L"],
+        Float[ndarray, "B L"],
+        Float[ndarray, "B L"],
+    ]:
+        """Return ``line_moments``, and the slopes of both in the parts' coordinates."""
+        shape = len(self.cross.lines), len(Z)
+        mean, var, mean_slope, var_slope = (np.empty(shape) for _ in range(4))
+        for some, cross, slope in self.cross.slopes_by_line(Z):
+            flat = cross.reshape(-1, self.N)
+            solved = cho_solve(self.L, flat.T).T.reshape(cross.shape)
+            mean[some] = cross @ self.alpha
+            explained = np.einsum("lbn,lbn->lb", cross, solved)
+            var[some] = self.cross.variances[some, None] - explained
+            mean_slope[some] = slope @ self.alpha
+            var_slope[some] = -2.0 * np.einsum("lbn,lbn->lb", slope, solved)
+        return mean.T, np.maximum(var, 0.0).T, mean_slope.T, var_slope.T
+
     def part_moments_gradient(
         self, m: int, Zm: Float[ndarray, "B d"]
     ) -> tuple[

@@ -7,7 +7,8 @@ import numpy as np
 
 from sumbo.data import Data
 from sumbo.errors import ArgumentError
-from sumbo.maximize import Parts, components, draw_candidates, minimise_sum
+from sumbo.maximize import components, draw_candidates, minimise_sum
+from sumbo.maximize.bound import Bound
 from sumbo.methods.base import (
     METHODS,
     CandidateSearch,
@@ -17,9 +18,6 @@ from sumbo.methods.base import (
     free_coordinates,
 )
 from sumbo.typing import Float, State, ndarray
-
-# Variances below this are rounding.
-SMALLEST = 1e-12
 
 
 @METHODS.register("alcb2")
@@ -61,39 +59,19 @@ class AdditiveLCB(CandidateSearch):
     def _minimise(
         self, rng: np.random.Generator, models: Models, data: Data
     ) -> Float[ndarray, " P"]:
-        # An average of sums is a sum over the groups of all models.
-        terms = [
-            (weight, post, m)
-            for weight, post in models
-            for m in range(len(post.gp.groups))
-        ]
-        parts = components(tuple(post.gp.groups[m] for _, post, m in terms))
+        bound = Bound(models=models, beta=self.beta)
+        parts = components(bound.groups)
         Z = draw_candidates(rng, data, parts, self.candidates, self.spread)
-
-        def bound(i: int, z: Float[ndarray, "b d"]) -> Float[ndarray, " b"]:
-            weight, post, m = terms[i]
-            mean, var = post.part_moments(m, z)
-            return weight * (mean - self.beta * np.sqrt(np.maximum(var, SMALLEST)))
-
-        def slope(
-            i: int, z: Float[ndarray, "b d"]
-        ) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"]]:
-            weight, post, m = terms[i]
-            mean, var, mean_slope, var_slope = post.part_moments_gradient(m, z)
-            sd = np.sqrt(np.maximum(var, SMALLEST))
-            gradient = mean_slope - self.beta * var_slope / (2 * sd[:, None])
-            return weight * (mean - self.beta * sd), weight * gradient
-
         values = [
             np.sum(
                 [
-                    bound(i, Zc[:, list(columns)])
+                    bound.value(i, Zc[:, list(columns)])
                     for i, columns in zip(part.groups, part.columns, strict=True)
                 ],
                 axis=0,
             )
             for part, Zc in zip(parts, Z, strict=True)
         ]
-        functions = Parts(bound, slope) if self.refine else None
+        functions = bound.parts if self.refine else None
         free = free_coordinates(data)
         return minimise_sum(parts, Z, values, data.domain.dim, functions, free)
