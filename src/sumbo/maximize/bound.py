@@ -22,7 +22,10 @@ SMALLEST_VARIANCE = 1e-12
 
 
 class Term(NamedTuple):
-    """Part m of a model; ``line`` is its number among those on one coordinate."""
+    """Part m of a model; ``line`` is its number among those on one coordinate.
+
+    Other parts have none: −1.
+    """
 
     model: int
     m: int
@@ -41,9 +44,11 @@ class Bound:
         """Return the parts of all models."""
         out = []
         for s, (_, post) in enumerate(self.models):
-            alone = np.array([len(group) == 1 for group in post.gp.groups])
-            numbers = np.cumsum(alone) - 1
-            out += [Term(s, m, int(line)) for m, line in enumerate(numbers)]
+            line = 0
+            for m, group in enumerate(post.gp.groups):
+                alone = len(group) == 1
+                out.append(Term(s, m, line if alone else -1))
+                line += alone
         return out
 
     @property
