@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import softmax
 
 import reference
 from sumbo import AdditiveGP, Categorical, Integer, Real, Space
@@ -195,6 +196,33 @@ def test_group_of_one_parameter_has_its_conditional_law(rng, partition, j, count
     for _ in range(n):
         counts[law.draw_group(rng, partition, j)] += 1
     assert chi_square(list(counts.values()), n * wanted) > 1e-6
+
+
+def test_company_of_a_parameter_is_its_conditional_law(rng):
+    # By enumeration for those that were drawn; by the partition for the last one.
+    case = Case(rng, box(4), 8, noise=0.15)
+    law = case.law()
+    partition = ((0, 3), (1,), (2,))
+    wanted = np.zeros((4, 4))
+    for j in (2, 0, 1):
+        choices = choices_of(partition, j, 9)
+        weights = np.array([case.log_weight(p) for p in choices])
+        for p, weight in zip(choices, softmax(weights), strict=True):
+            wanted[j, list(next(g for g in p if j in g))] += weight
+        partition = law.draw_group(rng, partition, j)
+    wanted[3, list(next(g for g in partition if 3 in g))] = 1.0
+    found = law.together(partition)
+    np.testing.assert_allclose(found, (wanted + wanted.T) / 2, atol=1e-8)
+    np.testing.assert_allclose(found.diagonal(), 1.0)
+
+
+def test_every_sweep_knows_who_was_likely_together(rng):
+    case = Case(rng, box(3), 12)
+    start = case.target.singletons()
+    assert start.together is None
+    for visit in walk(rng, case.target, start, 3):
+        assert visit.together is not None
+        assert visit.together.shape == (3, 3)
 
 
 def test_full_groups_take_no_further_member(rng):

@@ -13,6 +13,7 @@ from irregular import frozen
 from searches import BOX, CHEAP, MIXED, QUICK, bowl, everything, run_python
 from sumbo import Integer, Optimizer, Posterior, Real, methods
 from sumbo.errors import ArgumentError, SumboError, UnknownNameError
+from sumbo.structure import co_membership_matrix
 
 MODELS = ("ts", "ats", "alcb2")
 every_model = pytest.mark.parametrize("method", MODELS)
@@ -632,6 +633,7 @@ def test_memory_stays_flat_over_three_hundred_asks(method):
 def test_learned_structures_are_groups_of_all_parameters(groups):
     opt = Optimizer(MIXED, groups=groups, method="ts", seed=4, n_init=9, starts=1)
     assert opt.structures() == []
+    assert opt.co_membership() is None
     for i, x in enumerate(opt.ask(9)):
         opt.tell(x, float(i % 4) + 0.1 * i)
     opt.ask()
@@ -639,6 +641,13 @@ def test_learned_structures_are_groups_of_all_parameters(groups):
     assert len(seen) > 1
     for structure in seen:
         assert {k for group in structure for k in group} == {0, 1, 2, 3}
+    together = opt.co_membership()
+    assert together.shape == (4, 4)
+    assert together.min() >= 0
+    np.testing.assert_allclose(together, together.T)
+    np.testing.assert_allclose(together.diagonal(), 1.0)
+    if groups == "tree":
+        np.testing.assert_array_equal(together, co_membership_matrix(seen))
 
 
 def test_structures_of_a_method_that_learns_its_own_are_its_last_groups():
@@ -647,6 +656,8 @@ def test_structures_of_a_method_that_learns_its_own_are_its_last_groups():
         opt.tell(x, bowl(x))
     opt.ask()
     assert opt.structures() == [opt.info.groups]
+    wanted = co_membership_matrix([opt.info.groups])
+    np.testing.assert_array_equal(opt.co_membership(), wanted)
 
 
 def test_a_setting_that_a_method_does_not_use_is_refused():

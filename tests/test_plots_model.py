@@ -165,6 +165,20 @@ def test_co_membership_counts_structures_in_which_two_share_a_group():
     assert [t.get_text() for t in ax.get_xticklabels()] == list("abcd")
 
 
+def test_co_membership_shows_probabilities_that_were_computed_elsewhere():
+    together = np.array([[1.0, 0.34, 0.0], [0.34, 1.0, 0.71], [0.0, 0.71, 1.0]])
+    given = together.copy()
+    ax = plots.co_membership(given, list("abc"))
+    np.testing.assert_array_equal(given, together)
+    np.fill_diagonal(together, np.nan)
+    np.testing.assert_allclose(mapped_image(ax), together)
+
+
+def test_co_membership_refuses_what_is_no_matrix_of_pairs():
+    with pytest.raises(ArgumentError, match=r"\(2, 3\)"):
+        plots.co_membership(np.ones((2, 3)))
+
+
 def mapped_image(ax):
     return np.ma.filled(ax.images[0].get_array(), np.nan)
 

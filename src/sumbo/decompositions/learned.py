@@ -12,8 +12,9 @@ from sumbo.decompositions.chain import OBSERVATIONS, Target, Visit, walk
 from sumbo.gp import AdditiveGP
 from sumbo.typing import Groups, State
 
-# Partitions that are remembered, for the co-membership of parameters.
-REMEMBERED = 60
+# Partitions that are remembered, and sweeps over which co-membership is averaged:
+# the first ones of a walk are far from where it goes.
+REMEMBERED, MEMORY = 60, 12
 # Observations per parameter from which groups can be told at all, and well.
 TOLD_BY, TOLD_WELL_BY = 1.25, 2
 
@@ -46,9 +47,11 @@ class Learned:
         """Return groups, and what is needed to go on.
 
         The state holds where the walk is ("partition"), whether it has made a sweep
-        ("walked"), the partitions that it visited last ("visited"), the groups that
-        are returned ("groups"), and parameters fitted to them ("log_theta", "mean");
-        whoever fits them further may put better ones there, to start from next time.
+        ("walked"), the partitions that it visited last ("visited"), how probable it was
+        in its last sweeps that two parameters share a group ("together"), the groups
+        that are returned ("groups"), and parameters fitted to them ("log_theta",
+        "mean"); whoever fits them further may put better ones there, to start from next
+        time.
         Structures that are plausible next to the one returned are in "others", with
         their "weight".
         """
@@ -72,6 +75,7 @@ class Learned:
             "partition": _listed(visits[-1].groups),
             "visited": seen[-REMEMBERED:],
             "walked": walked or sweeps > 0,
+            **_together(state, visits),
             "others": [{"weight": w, **_stored(visit)} for w, visit in others],
             **_stored(chosen),
         }
@@ -97,6 +101,17 @@ class Learned:
         """
         del rng, target, last
         return [(1.0, now)]
+
+
+def _together(state: State, visits: list[Visit]) -> State:
+    """Return the mean over the sweeps so far, those long ago forgotten bit by bit."""
+    swept, mean = state.get("swept", 0), state.get("together")
+    for visit in visits:
+        if visit.together is not None:
+            swept += 1
+            last = visit.together if mean is None else mean
+            mean = last + (visit.together - last) / min(swept, MEMORY)
+    return {} if mean is None else {"swept": swept, "together": mean}
 
 
 def _stored(visit: Visit) -> State:

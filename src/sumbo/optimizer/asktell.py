@@ -21,7 +21,7 @@ from sumbo.optimizer.scaling import settle
 from sumbo.registry import nearest
 from sumbo.rng import Seed, as_seed, rng_at
 from sumbo.space import Space
-from sumbo.structure import as_groups, groups_of
+from sumbo.structure import as_groups, co_membership_matrix, groups_of
 from sumbo.typing import Float, Groups, State, ndarray
 
 KIND = "sumbo optimizer"
@@ -197,12 +197,25 @@ class Optimizer:
 
         Those that the random walk of ``groups="auto"``, ``"learned"`` or ``"tree"``
         visited (a residual part is not among them), or those of ``max`` and
-        ``struct``; empty if nothing was learned. Pass them to ``plots.co_membership``.
+        ``struct``; empty if nothing was learned.
         """
         if "labels" in self._state:
             return [groups_of(self._state["labels"])]
         visited = self._state.get("structure", {}).get("visited", [])
         return [as_groups(groups, len(self.space.names)) for groups in visited]
+
+    def co_membership(self) -> Float[ndarray, "K K"] | None:
+        """Return how probable it is that two parameters share a group.
+
+        For ``groups="auto"`` and ``"learned"`` from the laws that groups were lately
+        drawn from, else the fraction of ``structures()``; None if nothing was learned.
+        Pass it to ``plots.co_membership``.
+        """
+        together = self._state.get("structure", {}).get("together")
+        if together is not None:
+            return np.array(together)
+        structures = self.structures()
+        return co_membership_matrix(structures) if structures else None
 
     # ------------------------------------------------------------------ files
     def save(self, path: str | Path) -> None:

@@ -174,7 +174,7 @@ def slices(
 
 
 def co_membership(
-    groups_list: Sequence[Any],
+    structures: Sequence[Any] | ndarray,
     names: Sequence[str] | None = None,
     *,
     cluster: bool = False,
@@ -183,13 +183,24 @@ def co_membership(
     """Return axes with a heat map of how often two coordinates share a group.
 
     Args:
-        groups_list: Structures over the same coordinates, such as sampled ones.
+        structures: Over the same coordinates, such as sampled ones; or how probable
+            it is that two of them share a group, from ``Optimizer.co_membership``.
         names: One name per coordinate.
         cluster: Whether to order coordinates such that those that often share a group
             are neighbours (average linkage).
         ax: Where to draw; a new figure by default.
+
+    Raises:
+        ArgumentError: If probabilities are not those of pairs.
     """
-    together = co_membership_matrix(groups_list)
+    if isinstance(structures, ndarray):
+        if structures.ndim != 2 or structures.shape[0] != structures.shape[1]:
+            msg = f"structures has the shape {structures.shape}, not that of pairs."
+            raise ArgumentError(f"{msg} Pass Optimizer.co_membership().")
+        together, label = structures, "probability of sharing a group"
+    else:
+        together = co_membership_matrix(structures)
+        label = f"share a group: fraction of {len(structures)}"
     P = len(together)
     labels = np.array([plain(name) for name in names_of(names, P)], dtype=object)
     order = _clustered(together) if cluster and P > 2 else np.arange(P)
@@ -209,8 +220,7 @@ def co_membership(
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.8, pad=0.02)
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=SMALL)
-    count = len(groups_list)
-    bar.set_label(f"share a group: fraction of {count}", fontsize=SMALL + 1)
+    bar.set_label(label, fontsize=SMALL + 1)
     return ax
 
 
