@@ -24,7 +24,7 @@ SUITES = (
     "study",
 )
 # Minutes to hours, each by its name.
-LONG = ("optimizer", "problems")
+LONG = ("optimizer", "problems", "recovery")
 
 
 def run(name: str) -> None:

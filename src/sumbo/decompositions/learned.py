@@ -17,6 +17,9 @@ from sumbo.typing import Groups, State
 REMEMBERED, MEMORY = 60, 12
 # Observations per parameter from which groups can be told at all, and well.
 TOLD_BY, TOLD_WELL_BY = 1.25, 2
+# A walk that begins with so many observations is the best of so many: the more they
+# tell, the harder it is to leave groups that are only half right.
+MANY, WALKS = 45, 3
 
 
 @DECOMPOSITIONS.register("learned")
@@ -27,7 +30,8 @@ class Learned:
     Attributes:
         max_size: The most parameters in a group; None for no limit.
         first_sweeps: Sweeps of the walk when it begins; so many for every 15
-            observations, five times as many at most.
+            observations, five times as many at most. Of three walks that begin with
+            45 observations or more, the one that finds the best groups goes on.
         sweeps: Sweeps at every later refit, which go on from the last state.
 
     While observations are fewer than twice the parameters, which can tell little, a
@@ -68,7 +72,10 @@ class Learned:
             start = (
                 target.fit(partition, last) if sweeps else Visit(partition, last, 0.0)
             )
-        visits = walk(rng, target, start, sweeps) or [start]
+        many = len(data.y) >= max(MANY, TOLD_WELL_BY * K)
+        count = WALKS if many and not walked else 1
+        walks = [walk(rng, target, start, sweeps) or [start] for _ in range(count)]
+        visits = max(walks, key=_best_score)
         seen = [*state.get("visited", ()), *(_listed(v.groups) for v in visits)]
         (_, chosen), *others = self.choose(rng, target, visits[-1], last)
         return chosen.groups, {
@@ -101,6 +108,11 @@ class Learned:
         """
         del rng, target, last
         return [(1.0, now)]
+
+
+def _best_score(visits: list[Visit]) -> float:
+    # A fit may have failed; such groups are no reason to follow a walk.
+    return max(v.score if np.isfinite(v.score) else -np.inf for v in visits)
 
 
 def _together(state: State, visits: list[Visit]) -> State:
