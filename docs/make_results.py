@@ -1,16 +1,18 @@
 """Write the tables of docs/results.md anew from the records of three studies.
 
-    python docs/make_results.py runs/paper runs/quality runs/unseen
+    python docs/make_results.py --paper runs/paper --quality runs/quality
+    python docs/make_results.py --quality runs/quality --only botorch runs
 
 The text between the tables is written by hand. Figures come from the reports that
 ``sumbo study report`` and ``python -m benchmarks.quality report`` have drawn before.
 """
 
+import argparse
+import csv
 import re
 import shutil
-import sys
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +25,9 @@ from sumbo.study.results import Results, contrasts, load, shared_replicates
 DOCS = Path(__file__).parent
 PAGE = DOCS / "results.md"
 FIGURES = DOCS / "figures" / "results"
+RUNS = DOCS / "data" / "quality.csv"
+# Evaluations after which the best value of a run is written down.
+AFTER = (20, 40, 60, 80, 100, 120)
 # Pairs whose order the paper makes claims about.
 PAIRS = (("alcb2", "ts"), ("alcb2", "ats"), ("ts", "ats"))
 # Whom the default is compared with, one by one.
@@ -183,27 +188,68 @@ def fill(page: str, name: str, content: str) -> str:
     return new
 
 
-def main() -> None:
-    """Fill in all tables and copy all figures."""
-    paper, benchmark, unseen = (Path(folder) for folder in sys.argv[1:4])
-    results = load(paper)
-    page = PAGE.read_text("utf-8")
-    page = fill(page, "progress", tables.progress(results))
-    for batch in results.batches:
-        page = fill(page, f"medians {batch}", medians(results, batch))
-    page = fill(page, "pairs", pairs(results))
-    page = fill(page, "cpu", cpu(results))
-    page = fill(page, "quality", quality(benchmark))
-    page = fill(page, "unseen", quality(unseen))
-    runs = load(benchmark)
-    page = fill(page, "duels", duels(runs))
-    page = fill(page, "botorch", botorch(runs))
-    PAGE.write_text(page, "utf-8")
+def write_runs(results: Results) -> None:
+    """Write a row for every run of the quality benchmark, for others to compare with.
+
+    Values are rounded to six digits: where BLAS differs, so do the last ones.
+    """
+    RUNS.parent.mkdir(exist_ok=True)
+    columns = np.array(AFTER) - results.design.n_init
+    with RUNS.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        best = [f"best{n}" for n in AFTER]
+        rows.writerow(["problem", "batch", "method", "replicate", *best, "cpu_s"])
+        for (problem, method, batch), runs in sorted(results.runs.items()):
+            seconds = runs.ask_cpu_s.sum(axis=1)
+            for i, replicate in enumerate(runs.replicates.tolist()):
+                values = [f"{y:.6g}" for y in runs.best[i, columns]]
+                run = [problem, batch, method, replicate]
+                rows.writerow([*run, *values, f"{seconds[i]:.3g}"])
+
+
+def blocks_of(given: argparse.Namespace) -> dict[str, Callable[[], str]]:
+    """Return what can be filled in from the folders that are given, by marker."""
+    blocks: dict[str, Callable[[], str]] = {}
+    if given.paper:
+        paper = load(given.paper)
+        blocks["progress"] = partial(tables.progress, paper)
+        for batch in paper.batches:
+            blocks[f"medians {batch}"] = partial(medians, paper, batch)
+        blocks |= {"pairs": partial(pairs, paper), "cpu": partial(cpu, paper)}
+    if given.quality:
+        runs = load(given.quality)
+        blocks["quality"] = partial(quality, given.quality)
+        blocks |= {"duels": partial(duels, runs), "botorch": partial(botorch, runs)}
+    if given.unseen:
+        blocks["unseen"] = partial(quality, given.unseen)
+    return blocks
+
+
+def copy_figures(folder: Path, prefix: str = "") -> None:
+    """Copy the figures of a report to those of the page."""
     FIGURES.mkdir(parents=True, exist_ok=True)
-    for figure in (paper / "report" / "figures").glob("*.png"):
-        shutil.copy(figure, FIGURES / figure.name)
-    for figure in (benchmark / "report").glob("*.png"):
-        shutil.copy(figure, FIGURES / f"quality-{figure.name}")
+    for figure in folder.glob("*.png"):
+        shutil.copy(figure, FIGURES / f"{prefix}{figure.name}")
+
+
+def main() -> None:
+    """Fill in the tables and copy the figures that the given folders have."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    for study in ("paper", "quality", "unseen"):
+        parser.add_argument(f"--{study}", type=Path, help="the folder of its records")
+    parser.add_argument("--only", nargs="*", help="some markers, or runs, no figures")
+    given = parser.parse_args()
+    page = PAGE.read_text("utf-8")
+    for name, content in blocks_of(given).items():
+        if given.only is None or name in given.only:
+            page = fill(page, name, content())
+    PAGE.write_text(page, "utf-8")
+    if given.quality and (given.only is None or "runs" in given.only):
+        write_runs(load(given.quality))
+    if given.only is None and given.paper:
+        copy_figures(given.paper / "report" / "figures")
+    if given.only is None and given.quality:
+        copy_figures(given.quality / "report", "quality-")
 
 
 if __name__ == "__main__":
