@@ -95,12 +95,9 @@ def recover(kind: str, seed: int) -> Recovery:
     seconds = time.process_time() - begin
     pairs = np.triu_indices(P, 1)
     truth = np.equal.outer(labels, labels)[pairs]
-    scores = [
-        float(roc_auc_score(truth, matrix[pairs]))
-        for matrix in (opt.co_membership(), co_membership_matrix(opt.structures()))
-        if matrix is not None
-    ]
-    return Recovery(scores[0], scores[1], seconds)
+    together, visited = opt.co_membership(), co_membership_matrix(opt.structures())
+    scores = [float(roc_auc_score(truth, C[pairs])) for C in (together, visited)]
+    return Recovery(*scores, seconds)
 
 
 def main() -> None:

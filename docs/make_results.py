@@ -1,6 +1,7 @@
 """Write the tables of docs/results.md anew from the records of three studies.
 
-    python docs/make_results.py --paper runs/paper --quality runs/quality
+    python docs/make_results.py --paper runs/paper --quality runs/quality \\
+        --unseen runs/unseen
     python docs/make_results.py --quality runs/quality --only botorch runs
 
 The text between the tables is written by hand. Figures come from the reports that
@@ -191,7 +192,7 @@ def fill(page: str, name: str, content: str) -> str:
 def write_runs(results: Results) -> None:
     """Write a row for every run of the quality benchmark, for others to compare with.
 
-    Values are rounded to six digits: where BLAS differs, so do the last ones.
+    With twelve digits: near a minimum of −4, runs differ in the seventh.
     """
     RUNS.parent.mkdir(exist_ok=True)
     columns = np.array(AFTER) - results.design.n_init
@@ -202,14 +203,17 @@ def write_runs(results: Results) -> None:
         for (problem, method, batch), runs in sorted(results.runs.items()):
             seconds = runs.ask_cpu_s.sum(axis=1)
             for i, replicate in enumerate(runs.replicates.tolist()):
-                values = [f"{y:.6g}" for y in runs.best[i, columns]]
+                values = [f"{y:.12g}" for y in runs.best[i, columns]]
                 run = [problem, batch, method, replicate]
                 rows.writerow([*run, *values, f"{seconds[i]:.3g}"])
 
 
-def blocks_of(given: argparse.Namespace) -> dict[str, Callable[[], str]]:
-    """Return what can be filled in from the folders that are given, by marker."""
-    blocks: dict[str, Callable[[], str]] = {}
+def blocks_of(given: argparse.Namespace) -> dict[str, Callable[[], str | None]]:
+    """Return what can be written from the folders that are given, by marker.
+
+    One has no marker: "runs" is a file of its own.
+    """
+    blocks: dict[str, Callable[[], str | None]] = {}
     if given.paper:
         paper = load(given.paper)
         blocks["progress"] = partial(tables.progress, paper)
@@ -220,6 +224,7 @@ def blocks_of(given: argparse.Namespace) -> dict[str, Callable[[], str]]:
         runs = load(given.quality)
         blocks["quality"] = partial(quality, given.quality)
         blocks |= {"duels": partial(duels, runs), "botorch": partial(botorch, runs)}
+        blocks["runs"] = partial(write_runs, runs)
     if given.unseen:
         blocks["unseen"] = partial(quality, given.unseen)
     return blocks
@@ -237,15 +242,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for study in ("paper", "quality", "unseen"):
         parser.add_argument(f"--{study}", type=Path, help="the folder of its records")
-    parser.add_argument("--only", nargs="*", help="some markers, or runs, no figures")
+    parser.add_argument("--only", nargs="+", help="some of them, and no figures")
     given = parser.parse_args()
+    blocks = blocks_of(given)
+    unknown = set(given.only or ()) - set(blocks)
+    if unknown or not blocks:
+        known = ", ".join(blocks) or "nothing; name a folder"
+        parser.error(f"--only {' '.join(sorted(unknown))}: there is {known}.")
     page = PAGE.read_text("utf-8")
-    for name, content in blocks_of(given).items():
-        if given.only is None or name in given.only:
-            page = fill(page, name, content())
+    for name in given.only or blocks:
+        content = blocks[name]()
+        page = page if content is None else fill(page, name, content)
     PAGE.write_text(page, "utf-8")
-    if given.quality and (given.only is None or "runs" in given.only):
-        write_runs(load(given.quality))
     if given.only is None and given.paper:
         copy_figures(given.paper / "report" / "figures")
     if given.only is None and given.quality:
