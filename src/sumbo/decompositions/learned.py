@@ -131,12 +131,15 @@ def _stored(visit: Visit) -> State:
         "groups": _listed(visit.groups),
         "log_theta": visit.gp.hyperparameters().log(),
         "mean": visit.gp.mean,
+        "kernel": visit.gp.kernel,
     }
 
 
 def _model(state: State, data: Data) -> AdditiveGP:
     groups = expand(_as_groups(state["groups"]), data.domain.blocks)
-    return AdditiveGP.from_log(groups, state["log_theta"], state["mean"])
+    # Files from before kernels were chosen do not name one.
+    kernel = state.get("kernel", "matern52")
+    return AdditiveGP.from_log(groups, state["log_theta"], state["mean"], kernel)
 
 
 def _as_groups(listed: Iterable[Iterable[int]]) -> Groups:

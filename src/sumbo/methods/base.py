@@ -86,6 +86,9 @@ def make(name: str, preset: str | None = None, **settings: Any) -> Method:
     return cls(**{**cls.presets.get(preset or "default", {}), **settings})
 
 
+# What ``kernel="auto"`` chooses from; runs begin with the first.
+KERNEL_CHOICES = ("matern52", "matern32")
+
 # Posteriors of plausible structures, with their probabilities.
 Models = list[tuple[float, Posterior]]
 
@@ -96,7 +99,8 @@ class AdditiveModel:
 
     Attributes:
         groups: Groups of parameters, or the name of a decomposition.
-        kernel: The kernel of every part.
+        kernel: The kernel of every part, or ``"auto"``: Matérn-5/2 or Matérn-3/2,
+            whichever has the greater posterior density at a refit.
         fit: ``"map"`` or ``"adam"``, the paper's.
         refit: Observations after which structure and parameters are fitted again.
         growth: And the share by which their number must have grown since: many
@@ -106,18 +110,25 @@ class AdditiveModel:
     """
 
     groups: Any = "auto"
-    kernel: str = "matern52"
+    kernel: str = "auto"
     fit: str = "map"
     refit: int = 5
     growth: float = 0.25
     starts: int = 2
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "paper": {"groups": "random", "fit": "adam", "refit": 10, "growth": 0.0}
+        "paper": {
+            "groups": "random",
+            "kernel": "matern52",
+            "fit": "adam",
+            "refit": 10,
+            "growth": 0.0,
+        }
     }
 
     def __post_init__(self) -> None:
-        KERNELS.get(self.kernel)  # a name, since a checkpoint holds the settings
+        if self.kernel != "auto":
+            KERNELS.get(self.kernel)  # a name, since a checkpoint holds the settings
         resolve(self.groups)
         _one_of("fit", self.fit, ("map", "adam"))
         for name in ("refit", "starts"):
@@ -143,7 +154,7 @@ class AdditiveModel:
             begin = time.process_time()
             state, info = self._refit(rng, state, data)
             info = replace(info, fit_cpu_s=time.process_time() - begin)
-        post = _gp(self.kernel, state).condition(data.U, data.y)
+        post = _gp(state, self._kernel(state)).condition(data.U, data.y)
         return post, state, replace(info, groups=post.gp.groups)
 
     def models(
@@ -159,7 +170,7 @@ class AdditiveModel:
             groups = tuple(tuple(group) for group in other["groups"])
             blocks = expand(groups, data.domain.blocks)
             theta, mean = other["log_theta"], other["mean"]
-            gp = AdditiveGP.from_log(blocks, theta, mean, self.kernel)
+            gp = AdditiveGP.from_log(blocks, theta, mean, self._kernel(other))
             others.append((other["weight"], gp.condition(data.U, data.y)))
         drawn = 1.0 - sum(weight for weight, _ in others)
         return [(drawn, post), *others], state, info
@@ -170,29 +181,35 @@ class AdditiveModel:
         source = resolve(self.groups)
         groups, remembered = source.propose(rng, state.get("structure", {}), data)
         groups = expand(groups, data.domain.blocks)
-        gp = AdditiveGP(groups=groups, kernel=self.kernel)
+        gp = AdditiveGP(groups=groups, kernel=self._kernel(state))
         if self.fit == "adam":
             gp = gp.fit(data.U, data.y, how="adam")
         else:
             if "log_theta" in remembered:
                 theta, mean = remembered["log_theta"], remembered["mean"]
-                gp = AdditiveGP.from_log(groups, theta, mean, self.kernel)
+                gp = AdditiveGP.from_log(groups, theta, mean, gp.kernel)
             elif state:
-                gp = _warm(gp, state)
+                gp = _warm(gp, _gp(state, gp.kernel))
             seed = int(rng.integers(2**31))
             gp = gp.fit(data.U, data.y, spans=1.0, starts=self.starts, seed=seed)
+            if self.kernel == "auto":
+                gp = _with_best_kernel(gp, data)
             if "log_theta" in remembered:
-                better = {"log_theta": gp.hyperparameters().log(), "mean": gp.mean}
-                remembered = {**remembered, **better}
+                remembered = {**remembered, **_stored(gp)}
         new = {
             "fitted_at": len(data.y),
             "groups": [list(group) for group in groups],
-            "log_theta": gp.hyperparameters().log(),
-            "mean": gp.mean,
+            **_stored(gp),
             "structure": remembered,
         }
         events = gp.info.events if gp.info else ()
         return new, Info(refitted=True, events=events)
+
+    def _kernel(self, state: State) -> str:
+        """Return the kernel to go on with from a state."""
+        if self.kernel != "auto":
+            return self.kernel
+        return state.get("kernel", KERNEL_CHOICES[0])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,19 +305,43 @@ def free_coordinates(data: Data) -> Bool[ndarray, " P"]:
     return data.domain.snap(probe)[0] == probe[0]
 
 
-def _gp(kernel: str, state: State) -> AdditiveGP:
+def _gp(state: State, kernel: str) -> AdditiveGP:
     groups = tuple(tuple(group) for group in state["groups"])
     return AdditiveGP.from_log(groups, state["log_theta"], state["mean"], kernel)
 
 
-def _warm(gp: AdditiveGP, state: State) -> AdditiveGP:
+def _stored(gp: AdditiveGP) -> State:
+    """Return what a state holds of a fit, its groups aside."""
+    theta = gp.hyperparameters().log()
+    return {"log_theta": theta, "mean": gp.mean, "kernel": gp.kernel}
+
+
+def _warm(gp: AdditiveGP, last: AdditiveGP) -> AdditiveGP:
     """Return the model started at the last parameters, carried over where they fit."""
-    last = _gp(gp.kernel, state)
     if last.groups == gp.groups:
         return gp.with_hyperparameters(last.hyperparameters())
     if isinstance(gp.lengthscales, ndarray) and isinstance(last.lengthscales, ndarray):
         return replace(gp, lengthscales=last.lengthscales, noise=last.noise)
     return replace(gp, noise=last.noise)
+
+
+def _with_best_kernel(gp: AdditiveGP, data: Data) -> AdditiveGP:
+    """Return the fit, or one with another kernel if it explains the data better.
+
+    Structure is learned with the kernel that is kept, so a change is one for good
+    reasons: the other kernel has to be ahead with the groups that this one chose.
+    """
+    fits = [gp]
+    for kernel in KERNEL_CHOICES:
+        if kernel != gp.kernel:
+            other = replace(gp, kernel=kernel, info=None)
+            fits.append(other.fit(data.U, data.y, spans=1.0, starts=1))
+    return max(fits, key=_density)
+
+
+def _density(gp: AdditiveGP) -> float:
+    found = gp.info.log_posterior if gp.info else np.nan
+    return found if np.isfinite(found) else -np.inf  # a fit may have failed
 
 
 def _settings(name: str) -> list[str]:
