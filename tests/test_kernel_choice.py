@@ -88,6 +88,11 @@ def test_a_fit_that_failed_is_not_chosen(rng, monkeypatch):
     assert state["kernel"] == "matern52"
 
 
+def test_the_papers_fit_makes_no_choice(rng):
+    _, state, _ = fitted(rng, drawn(rng, 1.5), fit="adam")
+    assert state["kernel"] == "matern52"
+
+
 # ---------------------------------------------------------------------- what it reaches
 def test_structure_is_learned_with_the_kernel_that_was_kept(rng, monkeypatch):
     used = []

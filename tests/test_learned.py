@@ -278,8 +278,10 @@ def test_a_method_goes_on_from_the_fit_of_the_walk_and_hands_back_its_own(
     method = make("logei", groups=groups, starts=1, descents=1)
     _, state, _ = method.propose(np.random.default_rng(8), {}, data, 1)
     # After those of the walk the fit of the method, then the one with another kernel.
-    last, settings = starts[-2]
-    assert "seed" in settings
+    (last, settings), (other, its_own) = starts[-2:]
+    assert (last.kernel, other.kernel) == ("matern52", "matern32")
+    # Of more data than are fitted both must draw the same.
+    assert settings["seed"] == its_own["seed"]
     np.testing.assert_allclose(
         last.hyperparameters().log(), proposed["log_theta"], atol=1e-12
     )

@@ -25,7 +25,8 @@ class Decomposition(Protocol):
         """Return groups of parameters, and what to remember for the next time.
 
         A fit of the groups starts from the log-parameters ``log_theta`` and the
-        ``mean`` in what is remembered, if they are there.
+        ``mean`` in what is remembered, if they are there; what comes out of it takes
+        their places, next to the ``kernel`` that was kept.
         """
         ...
 

@@ -54,8 +54,8 @@ class Learned:
         ("walked"), the partitions that it visited last ("visited"), how probable it was
         in its last sweeps that two parameters share a group ("together"), the groups
         that are returned ("groups"), and parameters fitted to them ("log_theta",
-        "mean"); whoever fits them further may put better ones there, to start from next
-        time.
+        "mean", "kernel"); whoever fits them further may put better ones there, to start
+        from next time.
         Structures that are plausible next to the one returned are in "others", with
         their "weight".
         """

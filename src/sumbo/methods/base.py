@@ -100,7 +100,8 @@ class AdditiveModel:
     Attributes:
         groups: Groups of parameters, or the name of a decomposition.
         kernel: The kernel of every part, or ``"auto"``: Matérn-5/2 or Matérn-3/2,
-            whichever has the greater posterior density at a refit.
+            whichever has the greater posterior density at a refit. With
+            ``fit="adam"`` it stays with the former.
         fit: ``"map"`` or ``"adam"``, the paper's.
         refit: Observations after which structure and parameters are fitted again.
         growth: And the share by which their number must have grown since: many
@@ -193,7 +194,7 @@ class AdditiveModel:
             seed = int(rng.integers(2**31))
             gp = gp.fit(data.U, data.y, spans=1.0, starts=self.starts, seed=seed)
             if self.kernel == "auto":
-                gp = _with_best_kernel(gp, data)
+                gp = _with_best_kernel(gp, data, seed)
             if "log_theta" in remembered:
                 remembered = {**remembered, **_stored(gp)}
         new = {
@@ -325,17 +326,18 @@ def _warm(gp: AdditiveGP, last: AdditiveGP) -> AdditiveGP:
     return replace(gp, noise=last.noise)
 
 
-def _with_best_kernel(gp: AdditiveGP, data: Data) -> AdditiveGP:
+def _with_best_kernel(gp: AdditiveGP, data: Data, seed: int) -> AdditiveGP:
     """Return the fit, or one with another kernel if it explains the data better.
 
-    Structure is learned with the kernel that is kept, so a change is one for good
-    reasons: the other kernel has to be ahead with the groups that this one chose.
+    The groups were chosen with the present kernel, so that the other one has to be
+    ahead with groups that are not its own. The seed is that of the fit: of very many
+    data it draws those that are fitted, and densities compare on the same data only.
     """
     fits = [gp]
     for kernel in KERNEL_CHOICES:
         if kernel != gp.kernel:
             other = replace(gp, kernel=kernel, info=None)
-            fits.append(other.fit(data.U, data.y, spans=1.0, starts=1))
+            fits.append(other.fit(data.U, data.y, spans=1.0, starts=1, seed=seed))
     return max(fits, key=_density)
 
 
