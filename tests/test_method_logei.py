@@ -48,13 +48,13 @@ def test_expected_improvement_is_averaged_over_plausible_structures(
 @pytest.mark.parametrize(
     ("y", "polishing"),
     [
-        # Spread about 1: the last value is level with the best, there is no gain.
-        ([1.4, -0.9, 0.3, -1.2, -1.1995], True),
-        ([1.4, -0.9, 0.3, -1.2, -1.2005], True),
-        ([1.4, -0.9, 0.3, -1.2, -1.17], False),  # it is elsewhere
-        ([1.4, -0.9, 0.3, -1.19, -1.2], False),  # there is gain
-        ([1.4, -0.9, -1.1999, -1.2, 0.3], False),  # it was a leap
-        ([-1.2], False),
+        # Spread about 1: two values level with the best, no gain.
+        ([1.4, -0.9, 0.3, -1.2, -1.2005, -1.1998], True),
+        ([1.4, -0.9, 0.3, -1.2, 0.2, -1.2001, -1.1998], True),
+        ([1.4, -0.9, 0.3, -1.2, -1.2001, -1.17], False),  # one is elsewhere
+        ([1.4, -0.9, 0.3, -1.2, 0.2, -1.2001], False),
+        ([1.4, -0.9, 0.3, -1.19, -1.1999, -1.2001], False),  # there is gain
+        ([-1.2, -1.2], False),
         ([0.0, 0.0, 0.0, 0.0], False),
     ],
 )

@@ -22,9 +22,10 @@ from sumbo.methods.base import (
 from sumbo.sampling.expansion import expand_joint
 from sumbo.typing import Float, State, ndarray
 
-# After a value that is level with the best, without a gain to speak of, the next ask
-# looks for a leap. All in standard deviations of the values: on a function with many
-# valleys, the sure last digits of one must not keep the search from the others.
+# Asks in a row that may end level with the best without a gain to speak of; the next
+# one looks for a leap. All in standard deviations of the values: on a function with
+# many valleys, the sure last digits of one must not keep the search from the others.
+PATIENCE = 2
 LEVEL, GAIN, LEAP = 1e-2, 2e-3, 3e-2
 # Observations per parameter from which draws are made: where the model knows little
 # of some parameters, a draw is a guess at these, and wins no more than it loses.
@@ -40,8 +41,8 @@ class LogExpectedImprovement(AdditiveModel):
 
     The variance is that of the sum, bilateral covariances included. Parts only guide
     the search. Where more than one structure is plausible, expected improvement is
-    averaged over them. When a point only polished the best one, the next is to improve
-    on it by three hundredths of the values' spread.
+    averaged over them. When two points in a row only polished the best one, the next
+    is to improve on it by three hundredths of the values' spread.
 
     Batches and pending points are hallucinated: the model believes its own mean there,
     so that the variance shrinks around them; [desautels2014]. Where data are many and
@@ -111,12 +112,12 @@ class LogExpectedImprovement(AdditiveModel):
 
 
 def is_polishing(y: Float[ndarray, " N"]) -> bool:
-    """Return whether the last value is next to the best, and was for nothing."""
-    early, last = y[:-1], y[-1]
+    """Return whether the last values, in order, are next to the best for nothing."""
+    early, late = y[:-PATIENCE], y[-PATIENCE:]
     if len(early) == 0:
         return False
     best, scale = y.min(), y.std()
-    return bool(last - best < LEVEL * scale and early.min() - best < GAIN * scale)
+    return bool(late.max() - best < LEVEL * scale and early.min() - best < GAIN * scale)
 
 
 def _target(models: Models, least: float) -> Improvement | Averaged:
