@@ -7,6 +7,7 @@ from sklearn.gaussian_process.kernels import Matern
 from searches import BOX, bowl, data_of, undecided
 from sumbo import Optimizer, Space
 from sumbo.data import prepare
+from sumbo.errors import ArgumentError
 from sumbo.gp import AdditiveGP
 from sumbo.methods import base, make, names
 from sumbo.testing.methods import through_file
@@ -74,18 +75,21 @@ def test_the_better_of_both_fits_is_kept(rng, monkeypatch):
     )
 
 
-def test_a_fit_that_failed_is_not_chosen(rng, monkeypatch):
+@pytest.mark.parametrize(
+    ("failed", "chosen"), [("matern52", "matern32"), ("matern32", "matern52")]
+)
+def test_a_fit_that_failed_is_not_chosen(failed, chosen, rng, monkeypatch):
     original = AdditiveGP.fit
 
     def spoilt(self, X, y, **settings):
         gp = original(self, X, y, **settings)
-        if self.kernel == "matern32":
+        if self.kernel == failed:
             object.__setattr__(gp.info, "log_posterior", np.nan)
         return gp
 
     monkeypatch.setattr(AdditiveGP, "fit", spoilt)
-    _, state, _ = fitted(rng, drawn(rng, 1.5))
-    assert state["kernel"] == "matern52"
+    _, state, _ = fitted(rng, drawn(rng, NU[failed]))
+    assert state["kernel"] == chosen
 
 
 def test_the_papers_fit_makes_no_choice(rng):
@@ -128,6 +132,11 @@ def test_a_plausible_structure_keeps_the_kernel_of_its_own_fit(rng):
         state["structure"]["others"][0]["kernel"] = kept
         models, _, _ = make("logei").models(rng, state, data)
         assert [post.gp.kernel for _, post in models] == ["matern32", kept]
+
+
+def test_a_wrong_name_is_told_that_auto_is_one():
+    with pytest.raises(ArgumentError, match=r"kernel='Auto' is unknown.*'auto'"):
+        make("logei", kernel="Auto")
 
 
 def test_the_papers_settings_name_the_kernel():

@@ -128,8 +128,8 @@ class AdditiveModel:
     }
 
     def __post_init__(self) -> None:
-        if self.kernel != "auto":
-            KERNELS.get(self.kernel)  # a name, since a checkpoint holds the settings
+        # A name, since a checkpoint holds the settings.
+        _one_of("kernel", self.kernel, ("auto", *KERNELS.names()))
         resolve(self.groups)
         _one_of("fit", self.fit, ("map", "adam"))
         for name in ("refit", "starts"):
