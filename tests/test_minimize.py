@@ -173,6 +173,37 @@ def test_a_budget_that_earlier_data_use_up_evaluates_nothing():
     assert r.success
 
 
+@pytest.mark.parametrize("how", [{}, {"batch": 2}, {"workers": 2}])
+def test_points_without_values_are_evaluated_first(how):
+    calls = []
+    r = quick(lambda x: calls.append(x.tolist()) or bowl(x), x0=frozen(EARLIER), **how)
+    assert sorted(calls[:3]) == sorted(EARLIER)
+    assert len(calls) == r.nfev == 8
+    assert r.fun <= min(bowl(x) for x in EARLIER)
+
+
+def test_one_point_without_a_value_may_be_given_as_such():
+    assert quick(x0=EARLIER[0]).x_iters[0].tolist() == EARLIER[0]
+
+
+def test_no_more_points_without_values_are_evaluated_than_the_budget_allows():
+    r = quick(x0=EARLIER, budget=2, n_init=2)
+    np.testing.assert_array_equal(r.x_iters, EARLIER[:2])
+
+
+def test_a_run_that_began_with_points_without_values_continues_bit_for_bit(tmp_path):
+    path = tmp_path / "run.npz"
+    whole = quick(x0=EARLIER)
+
+    def stop(result):
+        if result.nfev == 2:
+            raise StopIteration
+
+    quick(x0=EARLIER, checkpoint=path, callback=stop)
+    resumed = quick(x0=EARLIER, checkpoint=path)
+    np.testing.assert_array_equal(resumed.x_iters, whole.x_iters)
+
+
 def test_earlier_points_outside_the_box_are_used_with_a_warning():
     with pytest.warns(UserWarning, match="outside the box"):
         r = quick(x0=[[0.5, 9.5, 0.75]], y0=[2.5])
@@ -525,7 +556,7 @@ WRONG = {
     "unknown method": ({"method": "tss"}, "method='tss'.*'ts'"),
     "unknown setting": ({"candidate": 9}, "candidate=9.*'candidates'"),
     "reversed bounds": ({"bounds": [(3.5, 1.5)]}, "reversed"),
-    "values without points": ({"y0": [1.5]}, "belong together"),
+    "values without points": ({"y0": [1.5]}, "values without points"),
 }
 
 
@@ -646,6 +677,7 @@ OTHER_RUNS = {
     "other groups": ({"groups": "one"}, "groups is 'one' here and 'random' there"),
     "another transform": ({"transform": "log"}, "transform is 'log' here"),
     "other earlier data": ({"x0": [EARLIER[0]], "y0": [9.5]}, "x0 or y0"),
+    "another guess": ({"x0": [EARLIER[0]]}, "x0 is not what it began with"),
 }
 
 

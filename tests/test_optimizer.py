@@ -384,10 +384,28 @@ def test_points_outside_the_box_are_refused_otherwise():
     assert len(opt.y) == 0
 
 
-@pytest.mark.parametrize("half", [{"x0": [[0.5, 2.5, 0.75]]}, {"y0": [1.5]}])
-def test_earlier_points_need_values_and_values_points(half):
-    with pytest.raises(ArgumentError, match="x0 and y0 belong together"):
-        optimizer(**half)
+def test_earlier_values_need_points():
+    with pytest.raises(ArgumentError, match=r"y0=\[1.5\].*Pass the points as x0"):
+        optimizer(y0=[1.5])
+
+
+def test_points_without_values_are_pending_and_count_as_the_design():
+    X = np.array([[0.5, 2.5, 0.75], [1.5, 4.5, 0.35]])
+    opt = optimizer(x0=frozen(X), n_init=3)
+    np.testing.assert_array_equal(opt.pending, X)
+    assert len(opt.y) == 0
+    for x, y in zip(opt.pending, [1.5, 2.5], strict=True):
+        opt.tell(x, y)
+    assert len(opt.pending) == 0
+    opt.ask()  # the third point of the design
+    assert opt.info.groups is None
+    opt.ask()
+    assert opt.info.groups is not None
+
+
+def test_points_without_values_must_lie_in_the_box():
+    with pytest.raises(ArgumentError, match=r"x1=9.9.* outside \[1.7, 5.2\]"):
+        optimizer(x0=OUTSIDE)
 
 
 # ---------------------------------------------------------------------- bad input

@@ -45,7 +45,8 @@ class Optimizer:
             warp when they span decades or the evidence is for it), ``"standardise"``
             (default with the preset ``"paper"``), ``"log"``, ``"none"``.
         init: Initial design: ``"uniform"`` or ``"sobol"``.
-        x0: Earlier points, with values ``y0``; they count as observations.
+        x0: Earlier points, with values ``y0``; they count as observations. Without
+            values they are pending: points of your own, to be evaluated and told.
         y0: The values at ``x0``.
         settings: Settings of the method, see its class.
 
@@ -85,11 +86,14 @@ class Optimizer:
         self._history = History.empty(self.space)
         self._state: State = {}
         self._steps = 0
-        if (x0 is None) != (y0 is None):
-            msg = "x0 and y0 belong together. Pass both, or neither."
+        if x0 is None and y0 is not None:
+            msg = f"y0={y0!r} are values without points. Pass the points as x0."
             raise ArgumentError(msg)
-        if x0 is not None:
+        if y0 is not None:
             self.tell(x0, y0, earlier=True)
+        elif x0 is not None:
+            U = self.space.encode(x0)
+            self._history = self._history.asked(self.space.numbers(x0), U)
 
     # ------------------------------------------------------------------ ask, tell
     def ask(self, n: int | None = None) -> ndarray:

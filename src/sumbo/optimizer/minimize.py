@@ -50,7 +50,8 @@ def minimize(
         groups: The additive structure; see ``Optimizer``.
         seed: A number makes the run reproducible.
         n_init: Observations before the model takes over.
-        x0: Earlier points, with values ``y0``.
+        x0: Earlier points, with values ``y0``; without, points to begin with, such as
+            a good guess, which are evaluated first.
         y0: The values at ``x0``.
         callback: Called after every tell with the result so far; raise
             ``StopIteration`` to stop.
@@ -110,7 +111,8 @@ class _Run:
 
     def loop(self, executor: Any, slots: int) -> None:
         """Evaluate what is pending, then ask and evaluate until the budget is used."""
-        queue = list(self.opt.pending)  # of a resumed run: asked, never told
+        # Asked by a run that is resumed and never told, or x0 without y0.
+        queue = list(self.opt.pending)[: max(0, self.budget - len(self.opt.y))]
         flying: dict[Future, ndarray] = {}
         try:
             while True:
@@ -321,6 +323,9 @@ def _difference(fresh: Optimizer, saved: Optimizer, seed: Seed) -> str:
     same = fresh.X.tolist() == saved.X[:n].tolist()
     if not same or fresh.y.tolist() != saved.y[:n].tolist():
         return "x0 or y0 are not those it began with"
+    seen = [*saved.X.tolist(), *saved.pending.tolist()]
+    if any(x not in seen for x in fresh.pending.tolist()):  # x0 without y0
+        return "x0 is not what it began with"
     return ""
 
 
