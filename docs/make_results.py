@@ -1,38 +1,43 @@
-"""Write the tables of docs/results.md anew from the records of three studies.
+"""Write the tables of docs/results.md anew from the records of four studies.
 
     python docs/make_results.py --paper runs/paper --quality runs/quality \\
-        --unseen runs/unseen
-    python docs/make_results.py --quality runs/quality --only botorch runs
+        --simulators runs/simulators --unseen runs/unseen
+    python docs/make_results.py --quality runs/quality --only runs duels botorch
 
 The text between the tables is written by hand. Figures come from the reports that
 ``sumbo study report`` and ``python -m benchmarks.quality report`` have drawn before.
+Of the quality benchmark and the simulators every run has a row in a file of docs/data;
+records add to these rows or replace them, so that rivals need not be run again.
 """
 
 import argparse
 import csv
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from sumbo.problems import get, info
 from sumbo.rng import rng_at
-from sumbo.study import tables
-from sumbo.study.results import Results, contrasts, load, shared_replicates
+from sumbo.study import statistics, tables
+from sumbo.study.results import Results, contrasts, load
+from sumbo.study.storage import read_designs, read_records
 
 DOCS = Path(__file__).parent
 PAGE = DOCS / "results.md"
 FIGURES = DOCS / "figures" / "results"
-RUNS = DOCS / "data" / "quality.csv"
+DATA = DOCS / "data"
 # Evaluations after which the best value of a run is written down.
 AFTER = (20, 40, 60, 80, 100, 120)
 # Pairs whose order the paper makes claims about.
 PAIRS = (("alcb2", "ts"), ("alcb2", "ats"), ("ts", "ats"))
 # Whom the default is compared with, one by one.
 RIVALS = (
+    "optuna-gp",
     "optuna-gp-exact",
     "optuna-tpe",
     "optuna-cmaes",
@@ -132,46 +137,143 @@ def quality(folder: Path) -> str:
     return "\n".join(lines).strip()
 
 
-def duels(results: Results) -> str:
+class Run(NamedTuple):
+    """What a row says of a run."""
+
+    minimum: float | None  # of the problem, if it is known
+    best: tuple[float, ...]  # after so many evaluations each
+    cpu_s: float  # of all asks
+
+    @property
+    def gap(self) -> float:
+        """The final value above the minimum, or itself where that is not known."""
+        return self.best[-1] - (self.minimum or 0.0)
+
+
+# By (problem, batch, method), then by replicate.
+Runs = Mapping[tuple[str, int, str], Mapping[int, Run]]
+
+
+def runs_of(name: str, folder: Path) -> Runs:
+    """Return the runs of a file in docs/data, those with records in their place."""
+    runs: dict[tuple[str, int, str], dict[int, Run]] = {}
+    path = DATA / f"{name}.csv"
+    text = path.read_text("utf-8") if path.exists() else ""
+    for row in csv.DictReader(text.splitlines()):
+        run = Run(
+            minimum=float(row["minimum"]) if row["minimum"] else None,
+            best=tuple(float(row[f"best{n}"]) for n in AFTER),
+            cpu_s=float(row["cpu_s"]),
+        )
+        key = row["problem"], int(row["batch"]), row["method"]
+        runs.setdefault(key, {})[int(row["replicate"])] = run
+    for record in read_records(folder, points=False):
+        cell = record.cell
+        best = np.minimum.accumulate(record.y)[np.array(AFTER) - 1]
+        run = Run(
+            minimum=record.best_known if record.exact else None,
+            best=tuple(best.tolist()),
+            cpu_s=float(record.ask_cpu_s.sum()),
+        )
+        key = cell.problem, cell.batch, cell.method
+        runs.setdefault(key, {})[cell.replicate] = run
+    return runs
+
+
+def write_runs(name: str, runs: Runs) -> None:
+    """Write a row for every run, for others to compare with.
+
+    With twelve digits: near a minimum of −4, runs differ in the seventh.
+    """
+    DATA.mkdir(exist_ok=True)
+    with (DATA / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        best = [f"best{n}" for n in AFTER]
+        names = ["problem", "batch", "method", "replicate", "minimum"]
+        rows.writerow([*names, *best, "cpu_s"])
+        for key, replicates in sorted(runs.items()):
+            for replicate, run in sorted(replicates.items()):
+                minimum = "" if run.minimum is None else f"{run.minimum:.12g}"
+                values = [f"{y:.12g}" for y in run.best]
+                rows.writerow([*key, replicate, minimum, *values, f"{run.cpu_s:.3g}"])
+
+
+class Duel(NamedTuple):
+    """The default and a rival on one problem, in the replicates that both have run."""
+
+    problem: str  # with a remark if its minimum is not known
+    ours: list[Run]
+    theirs: list[Run]
+    paired: statistics.Paired
+
+    def medians(self) -> list[str]:
+        """Return both medians as text."""
+        sides = (self.ours, self.theirs)
+        return [f"{np.median([run.gap for run in side]):.3g}" for side in sides]
+
+
+def duels_with(
+    rival: str, runs: Runs, problems: Sequence[str], batch: int
+) -> list[Duel]:
+    """Return the comparisons of the default with one rival, problem by problem."""
+    found = []
+    for problem in problems:
+        a, b = (runs.get((problem, batch, m), {}) for m in ("logei", rival))
+        shared = sorted(set(a) & set(b))
+        if shared:
+            ours, theirs = [a[i] for i in shared], [b[i] for i in shared]
+            gaps = (np.array([run.gap for run in side]) for side in (ours, theirs))
+            known = ours[0].minimum is not None
+            name = problem if known else f"{problem} (value)"
+            found.append(Duel(name, ours, theirs, statistics.paired(*gaps)))
+    return found
+
+
+def duels(runs: Runs, problems: Sequence[str]) -> str:
     """Return how often the default ends below each rival from the same start."""
     rows = []
-    for batch in results.batches:
+    for batch in sorted({batch for _, batch, _ in runs}):
         for rival in RIVALS:
-            found = contrasts(results, "logei", rival, batch)
+            found = duels_with(rival, runs, problems, batch)
             if not found:
                 continue
-            wins = sum(c.paired.wins for c in found)
-            losses = sum(c.paired.losses for c in found)
-            ahead = sum(c.paired.median < 0 for c in found)
-            runs = [results.runs[c.problem, rival, batch] for c in found]
-            seconds = np.median(np.concatenate([r.ask_cpu_s.sum(axis=1) for r in runs]))
+            wins = sum(d.paired.wins for d in found)
+            losses = sum(d.paired.losses for d in found)
+            ahead = sum(d.paired.median < 0 for d in found)
+            seconds = np.median([run.cpu_s for d in found for run in d.theirs])
             row = [f"{wins} : {losses}", f"{ahead} of {len(found)}", f"{seconds:.2g}"]
             rows.append([str(batch), rival, *row])
     header = ["batch", "logei against", "runs won : lost", "problems ahead"]
     return markdown([*header, "rival's CPU s / run"], rows)
 
 
-def botorch(results: Results) -> str:
+def botorch(runs: Runs, problems: Sequence[str]) -> str:
     """Return sumbo's default beside BoTorch's, on the runs that both have made."""
     rows = []
-    for batch in results.batches:
-        for problem in results.problems:
-            ours = results.runs.get((problem, "logei", batch))
-            theirs = results.runs.get((problem, "botorch-logei", batch))
-            if ours is None or theirs is None:
-                continue
-            a, b = shared_replicates(ours, theirs)
-            known = ours.exact and ours.best_known is not None
-            base = ours.best_known if known else 0.0
-            row = [f"{np.median(x[:, -1] - base):.3g}" for x in (a, b)]
-            seconds = [r.ask_cpu_s.sum(axis=1).mean() for r in (ours, theirs)]
-            row += [f"{t:.0f}" for t in seconds]
-            name = problem if known else f"{problem} (value)"
-            rows.append([str(batch), name, *row, str(len(a))])
+    for batch in sorted({batch for _, batch, _ in runs}):
+        for duel in duels_with("botorch-logei", runs, problems, batch):
+            sides = (duel.ours, duel.theirs)
+            seconds = [f"{np.mean([r.cpu_s for r in side]):.0f}" for side in sides]
+            row = [*duel.medians(), *seconds, str(len(duel.ours))]
+            rows.append([str(batch), duel.problem, *row])
     if not rows:
         return ""
     header = ["batch", "problem", "logei", "BoTorch", "CPU s / run", "BoTorch's"]
     return "Against BoTorch's LogEI:\n\n" + markdown([*header, "replicates"], rows)
+
+
+def simulators(runs: Runs, problems: Sequence[str]) -> str:
+    """Return the default beside each rival, with a test, problem by problem."""
+    rows = []
+    for batch in sorted({batch for _, batch, _ in runs}):
+        for rival in RIVALS:
+            for duel in duels_with(rival, runs, problems, batch):
+                pair = duel.paired
+                row = [str(batch), duel.problem, rival, *duel.medians()]
+                row += [f"{pair.wins} : {pair.losses}", f"{pair.wilcoxon_p:.2g}"]
+                rows.append([*row, str(pair.count)])
+    header = ["batch", "problem", "logei against", "logei", "rival"]
+    return markdown([*header, "runs won : lost", "p", "replicates"], rows)
 
 
 def fill(page: str, name: str, content: str) -> str:
@@ -189,29 +291,16 @@ def fill(page: str, name: str, content: str) -> str:
     return new
 
 
-def write_runs(results: Results) -> None:
-    """Write a row for every run of the quality benchmark, for others to compare with.
-
-    With twelve digits: near a minimum of −4, runs differ in the seventh.
-    """
-    RUNS.parent.mkdir(exist_ok=True)
-    columns = np.array(AFTER) - results.design.n_init
-    with RUNS.open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        best = [f"best{n}" for n in AFTER]
-        rows.writerow(["problem", "batch", "method", "replicate", *best, "cpu_s"])
-        for (problem, method, batch), runs in sorted(results.runs.items()):
-            seconds = runs.ask_cpu_s.sum(axis=1)
-            for i, replicate in enumerate(runs.replicates.tolist()):
-                values = [f"{y:.12g}" for y in runs.best[i, columns]]
-                run = [problem, batch, method, replicate]
-                rows.writerow([*run, *values, f"{seconds[i]:.3g}"])
+def problems_of(folder: Path) -> tuple[str, ...]:
+    """Return the problems of a study, in the order of its designs."""
+    named = (p for design in read_designs(folder) for p in design.problems)
+    return tuple(dict.fromkeys(named))
 
 
 def blocks_of(given: argparse.Namespace) -> dict[str, Callable[[], str | None]]:
     """Return what can be written from the folders that are given, by marker.
 
-    One has no marker: "runs" is a file of its own.
+    Two have no marker: "runs" and "simulator runs" are files of their own.
     """
     blocks: dict[str, Callable[[], str | None]] = {}
     if given.paper:
@@ -221,10 +310,16 @@ def blocks_of(given: argparse.Namespace) -> dict[str, Callable[[], str | None]]:
             blocks[f"medians {batch}"] = partial(medians, paper, batch)
         blocks |= {"pairs": partial(pairs, paper), "cpu": partial(cpu, paper)}
     if given.quality:
-        runs = load(given.quality)
+        runs, problems = runs_of("quality", given.quality), problems_of(given.quality)
         blocks["quality"] = partial(quality, given.quality)
-        blocks |= {"duels": partial(duels, runs), "botorch": partial(botorch, runs)}
-        blocks["runs"] = partial(write_runs, runs)
+        blocks["duels"] = partial(duels, runs, problems)
+        blocks["botorch"] = partial(botorch, runs, problems)
+        blocks["runs"] = partial(write_runs, "quality", runs)
+    if given.simulators:
+        runs = runs_of("simulators", given.simulators)
+        problems = problems_of(given.simulators)
+        blocks["simulators"] = partial(simulators, runs, problems)
+        blocks["simulator runs"] = partial(write_runs, "simulators", runs)
     if given.unseen:
         blocks["unseen"] = partial(quality, given.unseen)
     return blocks
@@ -240,7 +335,7 @@ def copy_figures(folder: Path, prefix: str = "") -> None:
 def main() -> None:
     """Fill in the tables and copy the figures that the given folders have."""
     parser = argparse.ArgumentParser(description=__doc__)
-    for study in ("paper", "quality", "unseen"):
+    for study in ("paper", "quality", "simulators", "unseen"):
         parser.add_argument(f"--{study}", type=Path, help="the folder of its records")
     parser.add_argument("--only", nargs="+", help="some of them, and no figures")
     given = parser.parse_args()

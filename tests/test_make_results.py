@@ -1,0 +1,105 @@
+import csv
+import importlib.util
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from study_fakes import design, fake_record
+from sumbo.study.storage import encode, write_design, write_record
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGE = "before\n<!-- simulators -->\nold\n<!-- end -->\nafter\n"
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    if not (DOCS / "make_results.py").exists():
+        pytest.skip("the documentation is not part of an sdist")
+    spec = importlib.util.spec_from_file_location("made", DOCS / "make_results.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "DATA", tmp_path / "data")
+    monkeypatch.setattr(module, "PAGE", tmp_path / "results.md")
+    module.PAGE.write_text(PAGE)
+    return module
+
+
+def study(folder, replicates, best):
+    """Write runs of a default and a rival that end at ``best`` of their replicate."""
+    ours = design(
+        problems=("rover", "push"),
+        methods={1: ("logei", "optuna-gp")},
+        replicates=9,
+        n_init=20,
+        acquisitions=100,
+    )
+    write_design(folder, ours)
+    for cell in ours.all_cells():
+        if cell.replicate in replicates:
+            record = fake_record(cell)
+            y = best(cell) + np.linspace(37.5, 0.0, 120)
+            write_record(folder, cell, encode(replace(record, y=y, x=record.x)))
+    return folder
+
+
+def ends(cell):
+    return (4.25 if cell.method == "logei" else 4.75) + 0.125 * cell.replicate
+
+
+def run(script, monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["make_results.py", *map(str, words)])
+    script.main()
+    return script.PAGE.read_text()
+
+
+def test_table_compares_runs_of_the_same_replicate(script, tmp_path, monkeypatch):
+    folder = study(tmp_path / "runs", range(5), ends)
+    page = run(script, monkeypatch, "--simulators", folder)
+    assert page.startswith("before\n<!-- simulators -->\n| batch |")
+    assert page.endswith("<!-- end -->\nafter\n")
+    rows = [line for line in page.splitlines() if line.startswith("| 1 ")]
+    # Five pairs won of five: p = 2 / 2⁵. The distance to the minimum of push is known.
+    assert rows == [
+        "| 1 | rover (value) | optuna-gp | 4.5 | 5 | 5 : 0 | 0.062 | 5 |",
+        "| 1 | push | optuna-gp | 15.6 | 16.1 | 5 : 0 | 0.062 | 5 |",
+    ]
+
+
+def test_records_add_to_the_rows_and_replace_them(script, tmp_path, monkeypatch):
+    run(script, monkeypatch, "--simulators", study(tmp_path / "a", range(3), ends))
+    later = study(tmp_path / "b", [2, 5], lambda cell: ends(cell) - 1.0)
+    run(script, monkeypatch, "--simulators", later)
+    with (tmp_path / "data" / "simulators.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    found = {
+        int(row["replicate"]): float(row["best120"])
+        for row in rows
+        if (row["problem"], row["method"]) == ("rover", "logei")
+    }
+    assert found == {0: 4.25, 1: 4.375, 2: 3.5, 5: 3.875}
+    assert len(rows) == 16
+
+
+def test_rows_read_are_the_rows_written(script, tmp_path, monkeypatch):
+    folder = study(tmp_path / "runs", range(2), ends)
+    written = script.runs_of("simulators", folder)
+    script.write_runs("simulators", written)
+    monkeypatch.setattr(script, "read_records", lambda folder, points: ())
+    read = script.runs_of("simulators", folder)
+    assert set(read) == set(written)
+    for key, runs in written.items():
+        for replicate, run_ in runs.items():
+            again = read[key][replicate]
+            np.testing.assert_allclose(again.best, run_.best, rtol=1e-11)
+            assert (again.minimum is None) == (run_.minimum is None)
+
+
+def test_block_that_cannot_be_written_is_refused(script, tmp_path, monkeypatch, capsys):
+    folder = study(tmp_path / "runs", [0], ends)
+    with pytest.raises(SystemExit):
+        run(script, monkeypatch, "--simulators", folder, "--only", "duels")
+    assert "there is simulators, simulator runs" in capsys.readouterr().err
+    assert script.PAGE.read_text() == PAGE
