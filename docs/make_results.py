@@ -206,10 +206,10 @@ class Duel(NamedTuple):
     theirs: list[Run]
     paired: statistics.Paired
 
-    def medians(self) -> list[str]:
+    def medians(self, digits: int = 3) -> list[str]:
         """Return both medians as text."""
         sides = (self.ours, self.theirs)
-        return [f"{np.median([run.gap for run in side]):.3g}" for side in sides]
+        return [f"{np.median([run.gap for run in s]):.{digits}g}" for s in sides]
 
 
 def duels_with(
@@ -269,7 +269,7 @@ def simulators(runs: Runs, problems: Sequence[str]) -> str:
         for rival in RIVALS:
             for duel in duels_with(rival, runs, problems, batch):
                 pair = duel.paired
-                row = [str(batch), duel.problem, rival, *duel.medians()]
+                row = [str(batch), duel.problem, rival, *duel.medians(4)]
                 row += [f"{pair.wins} : {pair.losses}", f"{pair.wilcoxon_p:.2g}"]
                 rows.append([*row, str(pair.count)])
     header = ["batch", "problem", "logei against", "logei", "rival"]

@@ -64,7 +64,7 @@ def test_table_compares_runs_of_the_same_replicate(script, tmp_path, monkeypatch
     # Five pairs won of five: p = 2 / 2⁵. The distance to the minimum of push is known.
     assert rows == [
         "| 1 | rover (value) | optuna-gp | 4.5 | 5 | 5 : 0 | 0.062 | 5 |",
-        "| 1 | push | optuna-gp | 15.6 | 16.1 | 5 : 0 | 0.062 | 5 |",
+        "| 1 | push | optuna-gp | 15.57 | 16.07 | 5 : 0 | 0.062 | 5 |",
     ]
 
 
