@@ -1,17 +1,19 @@
-"""Write the tables of docs/results.md anew from the records of four studies.
+"""Write the tables of docs/results.md anew from the records of five studies.
 
     python docs/make_results.py --paper runs/paper --quality runs/quality \\
-        --simulators runs/simulators --unseen runs/unseen
+        --simulators runs/simulators --structures runs/structures --unseen runs/unseen
     python docs/make_results.py --quality runs/quality --only runs duels botorch
 
 The text between the tables is written by hand. Figures come from the reports that
 ``sumbo study report`` and ``python -m benchmarks.quality report`` have drawn before.
-Of the quality benchmark and the simulators every run has a row in a file of docs/data;
-records add to these rows or replace them, so that rivals need not be run again.
+Of the quality benchmark, the simulators and the structures every run has a row in a
+file of docs/data; records add to these rows or replace them, so that rivals need not be
+run again.
 """
 
 import argparse
 import csv
+import math
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import rankdata
 
 from sumbo.problems import get, info
 from sumbo.rng import rng_at
@@ -47,6 +50,12 @@ RIVALS = (
     "ats",
     "alcb2",
 )
+# Gaps below this are rounding.
+ROUNDING = 1e-12
+# Replicates in which all of them are ranked: BoTorch has no more.
+RANKED = 5
+# The default told a structure, and what it was told.
+TOLD = {"logei-singletons": "singletons", "logei-one": "one group"}
 # Cells of the whole paper: 15 problems, 6 methods, 2 batch sizes, 100 replicates.
 REPLICATES, PROBLEMS = 100, 15
 
@@ -149,6 +158,13 @@ class Run(NamedTuple):
         """The final value above the minimum, or itself where that is not known."""
         return self.best[-1] - (self.minimum or 0.0)
 
+    @property
+    def decades(self) -> float:
+        """Powers of ten by which the gap shrank since the initial points."""
+        if self.minimum is None:
+            return math.nan
+        return math.log10((self.best[0] - self.minimum) / max(self.gap, ROUNDING))
+
 
 # By (problem, batch, method), then by replicate.
 Runs = Mapping[tuple[str, int, str], Mapping[int, Run]]
@@ -247,6 +263,28 @@ def duels(runs: Runs, problems: Sequence[str]) -> str:
     return markdown([*header, "rival's CPU s / run"], rows)
 
 
+def ranks(runs: Runs, problems: Sequence[str]) -> str:
+    """Return mean ranks of the default and all rivals, in replicates that all have."""
+    rows = []
+    for batch in sorted({batch for _, batch, _ in runs}):
+        known = {method for _, b, method in runs if b == batch}
+        methods = [m for m in ("logei", *RIVALS) if m in known]
+        gaps = {}  # by problem: one row per method
+        for problem in problems:
+            each = [runs.get((problem, batch, m), {}) for m in methods]
+            shared = sorted(set.intersection(*map(set, each)))[:RANKED]
+            if len(shared) == RANKED:
+                gaps[problem] = np.array([[e[i].gap for i in shared] for e in each])
+        if not gaps:
+            continue
+        mean = np.mean([rankdata(g, axis=0).mean(axis=1) for g in gaps.values()], 0)
+        best = [int(np.argmin(np.median(g, axis=1))) for g in gaps.values()]
+        for i in np.argsort(mean):
+            first = f"{best.count(int(i))} of {len(gaps)}"
+            rows.append([str(batch), methods[i], f"{mean[i]:.2f}", first])
+    return markdown(["batch", "method", "mean rank", "best median"], rows)
+
+
 def botorch(runs: Runs, problems: Sequence[str]) -> str:
     """Return sumbo's default beside BoTorch's, on the runs that both have made."""
     rows = []
@@ -276,6 +314,22 @@ def simulators(runs: Runs, problems: Sequence[str]) -> str:
     return markdown([*header, "runs won : lost", "p", "replicates"], rows)
 
 
+def structures(runs: Runs, problems: Sequence[str]) -> str:
+    """Return the default beside itself told a structure, problem by problem."""
+    rows = []
+    for method, told in TOLD.items():
+        for duel in duels_with(method, runs, problems, 1):
+            sides, pair = (duel.ours, duel.theirs), duel.paired
+            decades = [f"{np.mean([r.decades for r in side]):.2f}" for side in sides]
+            seconds = [f"{np.mean([r.cpu_s for r in side]):.1f}" for side in sides]
+            row = [duel.problem, told, *duel.medians(2), *decades]
+            row += [f"{pair.wins} : {pair.losses}", f"{pair.wilcoxon_p:.2g}", *seconds]
+            rows.append([*row, str(pair.count)])
+    header = ["problem", "told", "median gap, default", "told", "decades, default"]
+    header += ["told", "runs won : lost", "p", "CPU s / run, default", "told"]
+    return markdown([*header, "replicates"], rows)
+
+
 def fill(page: str, name: str, content: str) -> str:
     """Return the page with the content between the markers of that name.
 
@@ -300,7 +354,7 @@ def problems_of(folder: Path) -> tuple[str, ...]:
 def blocks_of(given: argparse.Namespace) -> dict[str, Callable[[], str | None]]:
     """Return what can be written from the folders that are given, by marker.
 
-    Two have no marker: "runs" and "simulator runs" are files of their own.
+    Those that end in "runs" have no marker: they are files of their own.
     """
     blocks: dict[str, Callable[[], str | None]] = {}
     if given.paper:
@@ -313,13 +367,14 @@ def blocks_of(given: argparse.Namespace) -> dict[str, Callable[[], str | None]]:
         runs, problems = runs_of("quality", given.quality), problems_of(given.quality)
         blocks["quality"] = partial(quality, given.quality)
         blocks["duels"] = partial(duels, runs, problems)
+        blocks["ranks"] = partial(ranks, runs, problems)
         blocks["botorch"] = partial(botorch, runs, problems)
         blocks["runs"] = partial(write_runs, "quality", runs)
-    if given.simulators:
-        runs = runs_of("simulators", given.simulators)
-        problems = problems_of(given.simulators)
-        blocks["simulators"] = partial(simulators, runs, problems)
-        blocks["simulator runs"] = partial(write_runs, "simulators", runs)
+    for name, table in (("simulators", simulators), ("structures", structures)):
+        if folder := getattr(given, name):
+            runs, problems = runs_of(name, folder), problems_of(folder)
+            blocks[name] = partial(table, runs, problems)
+            blocks[f"{name[:-1]} runs"] = partial(write_runs, name, runs)
     if given.unseen:
         blocks["unseen"] = partial(quality, given.unseen)
     return blocks
@@ -335,7 +390,7 @@ def copy_figures(folder: Path, prefix: str = "") -> None:
 def main() -> None:
     """Fill in the tables and copy the figures that the given folders have."""
     parser = argparse.ArgumentParser(description=__doc__)
-    for study in ("paper", "quality", "simulators", "unseen"):
+    for study in ("paper", "quality", "simulators", "structures", "unseen"):
         parser.add_argument(f"--{study}", type=Path, help="the folder of its records")
     parser.add_argument("--only", nargs="+", help="some of them, and no figures")
     given = parser.parse_args()

@@ -27,11 +27,11 @@ def script(tmp_path, monkeypatch):
     return module
 
 
-def study(folder, replicates, best):
-    """Write runs of a default and a rival that end at ``best`` of their replicate."""
+def study(folder, replicates, best, methods=("logei", "optuna-gp")):
+    """Write runs of a default and rivals that end at ``best`` of their replicate."""
     ours = design(
         problems=("rover", "push"),
-        methods={1: ("logei", "optuna-gp")},
+        methods={1: methods},
         replicates=9,
         n_init=20,
         acquisitions=100,
@@ -104,3 +104,48 @@ def test_block_that_cannot_be_written_is_refused(script, tmp_path, monkeypatch, 
         run(script, monkeypatch, "--simulators", folder, "--only", "duels")
     assert "there is simulators, simulator runs" in capsys.readouterr().err
     assert script.PAGE.read_text() == PAGE
+
+
+def test_told_structures_are_compared_by_gaps_and_decades(
+    script, tmp_path, monkeypatch
+):
+    def one_decade_or_two(cell):
+        # Runs begin 37.5 above their end (31.6 after 20 evaluations).
+        start = 37.5 * (1 - 19 / 119)
+        share = 9.0 if cell.method == "logei" else 99.0
+        return script.get("push").minimum + start / share + 1e-9 * cell.replicate
+
+    methods = ("logei", "logei-one")
+    folder = study(tmp_path / "runs", range(6), one_decade_or_two, methods)
+    script.PAGE.write_text(PAGE.replace("simulators", "structures"))
+    page = run(script, monkeypatch, "--structures", folder)
+    (row,) = [line for line in page.splitlines() if line.startswith("| push ")]
+    assert row.startswith(
+        "| push | one group | 3.5 | 0.32 | 1.00 | 2.00 | 0 : 6 | 0.031 |"
+    )
+    assert (tmp_path / "data" / "structures.csv").exists()
+
+
+def test_ranks_are_of_replicates_and_problems_that_all_methods_have(
+    script, tmp_path, monkeypatch
+):
+    def third_is_first_on_push(cell):
+        place = {"logei": 0.0, "optuna-gp": 1.0, "optuna-tpe": 2.0}[cell.method]
+        return 4.0 + (-place if cell.problem == "push" else place)
+
+    methods = ("logei", "optuna-gp", "optuna-tpe")
+    folder = study(tmp_path / "runs", range(5), third_is_first_on_push, methods)
+    runs = script.runs_of("quality", folder)
+    lines = script.ranks(runs, ("rover", "push")).splitlines()[2:]
+    assert sorted(lines) == [
+        "| 1 | logei | 2.00 | 1 of 2 |",
+        "| 1 | optuna-gp | 2.00 | 0 of 2 |",
+        "| 1 | optuna-tpe | 2.00 | 1 of 2 |",
+    ]
+    del runs["push", 1, "optuna-tpe"][3]
+    lines = script.ranks(runs, ("rover", "push")).splitlines()[2:]
+    assert lines == [
+        "| 1 | logei | 1.00 | 1 of 1 |",
+        "| 1 | optuna-gp | 2.00 | 0 of 1 |",
+        "| 1 | optuna-tpe | 3.00 | 0 of 1 |",
+    ]

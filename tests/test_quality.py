@@ -154,6 +154,16 @@ def data_of(y, dim=5):
     )
 
 
+def test_told_structures_are_used(quality):
+    rng = np.random.default_rng(6)
+    data = data_of(rng.normal(size=12), dim=4)
+    told = {"logei-singletons": ((0,), (1,), (2,), (3,)), "logei-one": ((0, 1, 2, 3),)}
+    for name, groups in told.items():
+        method = Optimizer(data.domain, method=name, preset="default")._method
+        _, _, info = method.propose(rng, {}, data, 1)
+        assert info.groups == groups
+
+
 def test_trust_region_doubles_halves_and_starts_anew(quality):
     method = METHODS.get("trust-region")(shortest=0.3)
     state = method._start(0, 2)
