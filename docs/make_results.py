@@ -50,6 +50,7 @@ RIVALS = (
     "ats",
     "alcb2",
 )
+OWN = ("ts", "ats", "alcb2")  # sumbo's, of these
 # Gaps below this are rounding.
 ROUNDING = 1e-12
 # Replicates in which all of them are ranked: BoTorch has no more.
@@ -264,11 +265,11 @@ def duels(runs: Runs, problems: Sequence[str]) -> str:
 
 
 def ranks(runs: Runs, problems: Sequence[str]) -> str:
-    """Return mean ranks of the default and all rivals, in replicates that all have."""
+    """Return mean ranks of the default and all others' methods where all have run."""
     rows = []
     for batch in sorted({batch for _, batch, _ in runs}):
         known = {method for _, b, method in runs if b == batch}
-        methods = [m for m in ("logei", *RIVALS) if m in known]
+        methods = [m for m in ("logei", *RIVALS) if m in known and m not in OWN]
         gaps = {}  # by problem: one row per method
         for problem in problems:
             each = [runs.get((problem, batch, m), {}) for m in methods]
