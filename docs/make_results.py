@@ -323,12 +323,11 @@ def structures(runs: Runs, problems: Sequence[str]) -> str:
             sides, pair = (duel.ours, duel.theirs), duel.paired
             decades = [f"{np.mean([r.decades for r in side]):.2f}" for side in sides]
             seconds = [f"{np.mean([r.cpu_s for r in side]):.1f}" for side in sides]
-            row = [duel.problem, told, *duel.medians(2), *decades]
-            row += [f"{pair.wins} : {pair.losses}", f"{pair.wilcoxon_p:.2g}", *seconds]
-            rows.append([*row, str(pair.count)])
-    header = ["problem", "told", "median gap, default", "told", "decades, default"]
-    header += ["told", "runs won : lost", "p", "CPU s / run, default", "told"]
-    return markdown([*header, "replicates"], rows)
+            row = [" / ".join(both) for both in (duel.medians(2), decades, seconds)]
+            row += [f"{pair.wins} : {pair.losses}", f"{pair.wilcoxon_p:.2g}"]
+            rows.append([duel.problem, told, *row, str(pair.count)])
+    header = ["problem", "told", "median gap", "decades", "CPU s / run"]
+    return markdown([*header, "runs won : lost", "p", "replicates"], rows)
 
 
 def fill(page: str, name: str, content: str) -> str:
