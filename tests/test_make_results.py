@@ -110,7 +110,7 @@ def test_told_structures_are_compared_by_gaps_and_decades(
     script, tmp_path, monkeypatch
 ):
     def one_decade_or_two(cell):
-        # Runs begin 37.5 above their end (31.6 after 20 evaluations).
+        # Runs begin 37.5 above their end (31.5 after 20 evaluations).
         start = 37.5 * (1 - 19 / 119)
         share = 9.0 if cell.method == "logei" else 99.0
         return script.get("push").minimum + start / share + 1e-9 * cell.replicate
