@@ -9,6 +9,7 @@ that is wanted, and say so in CHANGELOG.md.
 
 import hashlib
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,7 +49,7 @@ def mixed(x: Any) -> float:
 
 def chained(x: Any) -> float:
     """Return a sum over overlapping pairs: each couples two neighbours."""
-    pairs = zip(x[:-1], x[1:], strict=True)
+    pairs = pairwise(x)
     value = sum((b - a * a + 0.3) ** 2 + 0.4 * np.sin(6 * a) for a, b in pairs)
     return float(0.9 * value - 1.9)
 

@@ -12,8 +12,8 @@ import numpy as np
 from sumbo import Categorical, Integer, Real, Space
 from sumbo.data import prepare
 from sumbo.decompositions.auto import Auto
-from sumbo.decompositions.base import expand
-from sumbo.decompositions.chain import Target, with_residual
+from sumbo.partitions.chain import Target, with_residual
+from sumbo.structure import expand
 from sumbo.testing import scenes
 
 BOX = ((-2.3, 3.1), (1.7, 5.2), (0.31, 0.94))

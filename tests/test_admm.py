@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from reference import finite_difference
-from sumbo.maximize.admm import Pull, minimise_consensus
+from sumbo.methods.dumbo.admm import Pull, minimise_consensus
 
 GROUPS = ((0, 1), (1, 2, 3), (3,), (0, 3))
 DIM = 4

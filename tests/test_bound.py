@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import irregular
-from sumbo.maximize.bound import Bound
+from sumbo.acquisition.bound import Bound
 
 STRUCTURES = (((3,), (0, 2), (1,), (0, 1, 2, 3)), ((0,), (1,), (2,), (3,)))
 

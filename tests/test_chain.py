@@ -11,9 +11,9 @@ from scipy.special import softmax
 import reference
 from sumbo import AdditiveGP, Categorical, Integer, Real, Space
 from sumbo.data import prepare
-from sumbo.decompositions import chain as module, metropolis
-from sumbo.decompositions.base import expand
-from sumbo.decompositions.chain import (
+from sumbo.gp.fit import Priors
+from sumbo.partitions import chain as module, metropolis
+from sumbo.partitions.chain import (
     PENALTY,
     Target,
     Visit,
@@ -22,7 +22,7 @@ from sumbo.decompositions.chain import (
     walk,
     with_residual,
 )
-from sumbo.gp.fit import Priors
+from sumbo.structure import expand
 
 MIXED = (Real("a", 0.2, 3.0), Categorical("b", ("u", "v", "w")), Integer("c", 1, 4))
 ALL_OF_FOUR = [

@@ -16,7 +16,6 @@ from scipy import stats
 from sumbo import Categorical, Integer, Optimizer, Real, Space
 from sumbo.data import prepare
 from sumbo.decompositions import DECOMPOSITIONS, resolve
-from sumbo.decompositions.base import expand
 from sumbo.decompositions.random import (
     _random_below,
     count_partitions,
@@ -24,6 +23,7 @@ from sumbo.decompositions.random import (
     random_partition,
 )
 from sumbo.errors import ArgumentError, UnknownNameError
+from sumbo.structure import expand
 
 ALARM = 1e-6
 # Expected number of groups, all singletons, largest group 1 to 5, size 1 to 5 of the

@@ -8,7 +8,7 @@ from scipy import stats
 
 from irregular import frozen
 from sumbo.errors import ArgumentError
-from sumbo.sampling.dpp import log_elementary, sample_kdpp
+from sumbo.methods.struct.dpp import log_elementary, sample_kdpp
 
 
 def random_kernel(rng, B, rank):

@@ -7,7 +7,7 @@ import pytest
 
 from irregular import frozen
 from sumbo.errors import ArgumentError
-from sumbo.maximize.elimination import is_forest, minimise_forest, term_tables
+from sumbo.search.elimination import is_forest, minimise_forest, term_tables
 
 FORESTS = {
     "a chain": [(0, 1), (1, 2), (2, 3), (3, 4)],

@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.optimize import brentq
 
 from irregular import frozen
-from sumbo.sampling.extremes import (
+from sumbo.methods.max.extremes import (
     EXTREMES,
     log_survival,
     quantiles_of_minimum,

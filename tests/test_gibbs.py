@@ -11,11 +11,11 @@ import reference
 from irregular import frozen
 from searches import additive_function
 from sumbo import AdditiveGP
-from sumbo.decompositions import labelled as module
-from sumbo.decompositions.gibbs import LabelModel, log_prior, random_labels
-from sumbo.decompositions.labelled import LabelledStructure, Learned, as_model
 from sumbo.errors import ArgumentError
+from sumbo.partitions.gibbs import LabelModel, log_prior, random_labels
 from sumbo.structure import groups_of
+from sumbo.surrogate import labelled as module
+from sumbo.surrogate.labelled import LabelledStructure, Learned, as_model
 
 
 def singles(K):

@@ -1,8 +1,9 @@
 """The points of every method are those recorded before the model had one home."""
 
-import golden
 import numpy as np
 import pytest
+
+import golden
 
 
 @pytest.fixture(scope="module")

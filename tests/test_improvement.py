@@ -9,7 +9,7 @@ from scipy import integrate, stats
 import irregular
 import reference
 from irregular import frozen
-from sumbo.maximize.improvement import Averaged, Improvement, log_h
+from sumbo.acquisition.improvement import Averaged, Improvement, log_h
 
 GROUPS = {
     "a partition": ((3,), (0, 2), (1, 4)),

@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 import reference
 from irregular import frozen
 from reference import finite_difference
-from sumbo.gp.isotropic import (
+from sumbo.methods.dumbo.isotropic import (
     HIGHEST,
     LOWEST,
     NOISE_FLOOR,

@@ -8,11 +8,12 @@ import reference
 from draws import law_p_value
 from sumbo import AdditiveGP
 from sumbo.errors import ArgumentError, SumboError, TooLargeError, UnknownNameError
-from sumbo.gp import Posterior, conjugate, iterative, model, posterior
-from sumbo.gp.conjugate import Woodbury, solve_by_cg
+from sumbo.gp import Posterior, iterative, model, posterior
 from sumbo.gp.iterative import IterativePosterior
+from sumbo.gp.solvers import conjugate
+from sumbo.gp.solvers.conjugate import Woodbury, solve_by_cg
+from sumbo.gp.solvers.inducing import Inducing
 from sumbo.kernels import GroupKernel, as_kernel
-from sumbo.kernels.inducing import Inducing
 from sumbo.sampling import iterative as draws_iterative
 
 LINES = ((0,), (1,), (2,), (0,))

@@ -13,11 +13,11 @@ from sumbo import Optimizer
 from sumbo.checkpoint import join_state, split_state
 from sumbo.decompositions import learned as module, resolve
 from sumbo.decompositions.auto import EARNED, Auto
-from sumbo.decompositions.base import expand
-from sumbo.decompositions.chain import Target, walk
 from sumbo.decompositions.learned import Learned
 from sumbo.gp import AdditiveGP
 from sumbo.methods import make
+from sumbo.partitions.chain import Target, walk
+from sumbo.structure import expand
 from sumbo.testing import scenes
 from sumbo.testing.methods import through_file
 

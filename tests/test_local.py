@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from irregular import frozen
 from sumbo.errors import ArgumentError
-from sumbo.maximize.local import descend, minimise_multistart
+from sumbo.search.local import descend, minimise_multistart
 
 
 def quadratic(A, c):

@@ -10,9 +10,9 @@ import irregular
 import reference
 from draws import law_p_value
 from sumbo import AdditiveGP
-from sumbo.kernels import GroupKernel, as_kernel, semiseparable, statespace
-from sumbo.kernels.semiseparable import LineProduct, multiply_lines
-from sumbo.kernels.statespace import (
+from sumbo.gp.solvers import semiseparable, statespace
+from sumbo.gp.solvers.semiseparable import LineProduct, multiply_lines
+from sumbo.gp.solvers.statespace import (
     FAR,
     Line,
     Recursion,
@@ -21,6 +21,7 @@ from sumbo.kernels.statespace import (
     noise_factor,
     states_of,
 )
+from sumbo.kernels import GroupKernel, as_kernel
 from sumbo.sampling import joint, marginal, markov
 
 MATERN = ("matern12", "matern32", "matern52")

@@ -10,8 +10,8 @@ from scipy.sparse.csgraph import connected_components
 from irregular import frozen
 from sumbo import Categorical, Integer, Real, Space
 from sumbo.data import prepare
-from sumbo.maximize import Parts, by_group, components, draw_candidates, minimise_sum
-from sumbo.maximize.components import Component
+from sumbo.search import Parts, by_group, components, draw_candidates, minimise_sum
+from sumbo.search.components import Component
 
 MIXED = [
     Real("a", 0.2, 3.0),

@@ -8,8 +8,9 @@ from irregular import frozen
 from sumbo.checkpoint import join_state, split_state
 from sumbo.data import prepare
 from sumbo.errors import ArgumentError
-from sumbo.gp.isotropic import isotropic_gp
-from sumbo.methods import dumbo, make
+from sumbo.methods import make
+from sumbo.methods.dumbo import method as dumbo
+from sumbo.methods.dumbo.isotropic import isotropic_gp
 from sumbo.space import Categorical, Integer, Real, Space
 
 QUICK = {

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from searches import MIXED, data_of, undecided
-from sumbo.decompositions.base import expand
 from sumbo.methods import logei, make
+from sumbo.structure import expand
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ from scipy.integrate import quad
 
 from irregular import frozen, random_gp
 from reference import finite_difference
+from sumbo.acquisition.entropy import minimum_entropy, minimum_entropy_gradient
 from sumbo.data import prepare
 from sumbo.errors import ArgumentError
-from sumbo.maximize import components
-from sumbo.maximize.covering import covering_candidates
-from sumbo.maximize.entropy import minimum_entropy, minimum_entropy_gradient
 from sumbo.methods import make
-from sumbo.methods.max import EntropySearch
+from sumbo.methods.max.method import EntropySearch
+from sumbo.search import components
+from sumbo.search.covering import covering_candidates
 from sumbo.space import Categorical, Integer, Space
 
 QUICK = {"sweeps": 1, "random_starts": 8, "rounds": 2, "steps": 15, "candidates": 80}
@@ -183,7 +183,7 @@ def test_integers_and_choices_are_representable(rng):
 
 
 def test_refinement_finds_a_better_point_than_the_candidates(rng, monkeypatch):
-    from sumbo.methods import max as module
+    from sumbo.methods.max import method as module
 
     seen = []
     original = module.minimise_sum

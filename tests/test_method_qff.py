@@ -8,9 +8,9 @@ from sumbo.checkpoint import join_state, split_state
 from sumbo.data import prepare
 from sumbo.errors import ArgumentError
 from sumbo.methods import make
-from sumbo.methods.qff import QuadratureFeatures, TooFewNodesWarning
+from sumbo.methods.qff.method import QuadratureFeatures, TooFewNodesWarning
+from sumbo.methods.qff.weights import sample_weights
 from sumbo.sampling.features import quadrature_features
-from sumbo.sampling.weights import sample_weights
 from sumbo.space import Categorical, Integer, Real, Space
 
 SPACE = Space.of([(-1.3, 2.2), (0.4, 5.1), (10.0, 11.0)])

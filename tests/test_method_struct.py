@@ -11,8 +11,9 @@ import reference
 from irregular import frozen, random_gp
 from sumbo.data import prepare
 from sumbo.errors import ArgumentError
-from sumbo.methods import make, struct as module
-from sumbo.methods.struct import diverse_points, part_grid
+from sumbo.methods import make
+from sumbo.methods.struct import method as module
+from sumbo.methods.struct.method import diverse_points, part_grid
 from sumbo.space import Categorical, Integer, Space
 
 QUICK = {"sweeps": 1, "random_starts": 8, "rounds": 2, "steps": 15, "candidates": 80}

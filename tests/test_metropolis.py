@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sumbo.decompositions.metropolis import canonical, log_proposal, propose, walk
 from sumbo.errors import ArgumentError
+from sumbo.partitions.metropolis import canonical, log_proposal, propose, walk
 
 
 def all_partitions(members):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from irregular import frozen
-from sumbo.maximize import Parts, components, minimise_sum, overlapping
-from sumbo.maximize.components import Component
-from sumbo.maximize.overlapping import atoms, blocks, improve, join
+from sumbo.search import Parts, components, minimise_sum, overlapping
+from sumbo.search.components import Component
+from sumbo.search.overlapping import atoms, blocks, improve, join
 
 P = 6
 EVERYTHING = tuple(range(P))
@@ -229,7 +229,7 @@ def test_blocks_evaluate_only_parts_that_they_touch(rng):
 def test_components_of_equal_groups_are_refined_without_recombination(
     groups, rng, monkeypatch
 ):
-    from sumbo.maximize import separable
+    from sumbo.search import separable
 
     monkeypatch.setattr(separable, "minimise_overlapping", None)
     f = Bowls(rng, groups)

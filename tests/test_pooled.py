@@ -7,8 +7,8 @@ from irregular import frozen
 from reference import finite_difference
 from sumbo import AdditiveGP
 from sumbo.data import prepare
-from sumbo.maximize.admm import Pull
-from sumbo.maximize.pooled import choose_starts, minimise_pooled, pool
+from sumbo.methods.dumbo.admm import Pull
+from sumbo.methods.dumbo.pooled import choose_starts, minimise_pooled, pool
 from sumbo.space import Space
 
 ONE = ((0, 1), (2,))

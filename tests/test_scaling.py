@@ -5,8 +5,8 @@ import pytest
 
 from sumbo import Optimizer
 from sumbo.data import choose_transform
-from sumbo.optimizer import scaling
-from sumbo.optimizer.scaling import log_evidence, settle
+from sumbo.surrogate import transform as scaling
+from sumbo.surrogate.transform import log_evidence, settle
 
 
 def product(U):

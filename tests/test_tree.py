@@ -10,7 +10,6 @@ from sumbo import AdditiveGP, Categorical, Integer, Real, Space
 from sumbo.checkpoint import join_state, split_state
 from sumbo.data import prepare
 from sumbo.decompositions import resolve, tree
-from sumbo.decompositions.base import expand
 from sumbo.decompositions.tree import (
     Tree,
     affinity,
@@ -24,6 +23,7 @@ from sumbo.decompositions.tree import (
     per_coordinate,
     walk,
 )
+from sumbo.structure import expand
 
 PAIRS = list(combinations(range(4), 2))
 CHAIN = tuple((k, k + 1) for k in range(5))

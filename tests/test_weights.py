@@ -6,12 +6,12 @@ import pytest
 from draws import law_p_value
 from irregular import frozen
 from reference import condition, finite_difference, gram
-from sumbo.sampling.features import quadrature_features
-from sumbo.sampling.weights import (
+from sumbo.methods.qff.weights import (
     sample_by_features,
     sample_by_observations,
     sample_weights,
 )
+from sumbo.sampling.features import quadrature_features
 
 FORMS = [sample_by_observations, sample_by_features]
 

@@ -9,10 +9,11 @@ import irregular
 import reference
 from irregular import frozen
 from sumbo import Categorical, Integer, Real, Space
+from sumbo.acquisition.improvement import Improvement
 from sumbo.data import prepare
-from sumbo.maximize import whole as module
-from sumbo.maximize.improvement import Improvement
-from sumbo.maximize.whole import (
+from sumbo.methods.base import free_coordinates
+from sumbo.search import whole as module
+from sumbo.search.whole import (
     BEST,
     BETAS,
     TOLERANCE,
@@ -20,7 +21,6 @@ from sumbo.maximize.whole import (
     separable_minimisers,
     whole_candidates,
 )
-from sumbo.methods.base import free_coordinates
 
 BOX = [(1.1, 3.4), (-0.7, 0.2), (2.6, 9.1), (0.3, 0.8)]
 MIXED = [

@@ -57,6 +57,11 @@ def is_partition(groups: Groups) -> bool:
     return sum(len(g) for g in groups) == len({p for g in groups for p in g})
 
 
+def expand(groups: Groups, blocks: Groups) -> Groups:
+    """Return groups of parameters as groups of unit-cube coordinates."""
+    return tuple(tuple(p for k in group for p in blocks[k]) for group in groups)
+
+
 def _show(groups: Groups) -> str:
     text = repr(groups)
     return text if len(text) <= 200 else f"{text[:197]}..."

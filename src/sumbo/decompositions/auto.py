@@ -15,9 +15,9 @@ import numpy as np
 from scipy.special import softmax
 
 from sumbo.decompositions.base import DECOMPOSITIONS
-from sumbo.decompositions.chain import Target, Visit, merged, with_residual
 from sumbo.decompositions.learned import Learned
 from sumbo.gp import AdditiveGP
+from sumbo.partitions.chain import Target, Visit, merged, with_residual
 
 # Evidence, in nats, that each further member of a group must bring to be used, on
 # top of what the walk asks for.

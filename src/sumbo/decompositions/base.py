@@ -6,10 +6,9 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from sumbo.data import Data
-from sumbo.gp.evidence import packed_squares
 from sumbo.registry import Registry
 from sumbo.structure import as_groups
-from sumbo.typing import Float, Groups, State, ndarray
+from sumbo.typing import Groups, State
 
 
 @runtime_checkable
@@ -56,16 +55,3 @@ def resolve(groups: Any) -> Decomposition:
     if isinstance(groups, str):
         return DECOMPOSITIONS.get(groups)()
     return Explicit(as_groups(groups))
-
-
-def distances(U: Float[ndarray, "N P"], blocks: Groups) -> Float[ndarray, "K T"]:
-    """Return squared distances along each parameter between all pairs, packed."""
-    s = packed_squares(U)
-    if all(len(block) == 1 for block in blocks):
-        return s[[block[0] for block in blocks]]
-    return np.stack([s[list(block)].sum(axis=0) for block in blocks])
-
-
-def expand(groups: Groups, blocks: Groups) -> Groups:
-    """Return groups of parameters as groups of unit-cube coordinates."""
-    return tuple(tuple(p for k in group for p in blocks[k]) for group in groups)

@@ -7,9 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from sumbo.data import Data
-from sumbo.decompositions.base import DECOMPOSITIONS, expand
-from sumbo.decompositions.chain import OBSERVATIONS, Target, Visit, walk
+from sumbo.decompositions.base import DECOMPOSITIONS
 from sumbo.gp import AdditiveGP
+from sumbo.partitions.chain import OBSERVATIONS, Target, Visit, walk
+from sumbo.structure import expand
 from sumbo.typing import Groups, State
 
 # Partitions that are remembered, and sweeps over which co-membership is averaged:

@@ -36,8 +36,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from sumbo.data import Data
-from sumbo.decompositions.base import DECOMPOSITIONS, distances, expand
-from sumbo.decompositions.chain import OBSERVATIONS, together
+from sumbo.decompositions.base import DECOMPOSITIONS
 from sumbo.gp import AdditiveGP
 from sumbo.kernels import Kernel, as_kernel
 from sumbo.linalg import (
@@ -49,7 +48,9 @@ from sumbo.linalg import (
     solve_lower,
     unpack_lower,
 )
-from sumbo.structure import is_partition
+from sumbo.partitions.chain import OBSERVATIONS, together
+from sumbo.partitions.density import distances
+from sumbo.structure import expand, is_partition
 from sumbo.typing import Float, Group, Groups, Int, State, ndarray
 
 Edge = tuple[int, int]

@@ -21,11 +21,11 @@ import numpy as np
 
 from sumbo.errors import ArgumentError, TooLargeError
 from sumbo.gp.arrays import as_candidates, as_matrix
-from sumbo.gp.conjugate import Woodbury, solve_by_cg
 from sumbo.gp.posterior import LIMIT, draw
-from sumbo.kernels.inducing import Inducing
-from sumbo.kernels.semiseparable import LineProduct, multiply_lines
-from sumbo.kernels.statespace import is_markov
+from sumbo.gp.solvers.conjugate import Woodbury, solve_by_cg
+from sumbo.gp.solvers.inducing import Inducing
+from sumbo.gp.solvers.semiseparable import LineProduct, multiply_lines
+from sumbo.gp.solvers.statespace import is_markov
 from sumbo.linalg import one_blas_thread
 from sumbo.rng import Seed, rng_at
 from sumbo.typing import Float, ndarray

@@ -17,9 +17,9 @@ from optuna.trial import FrozenTrial, TrialState
 
 from sumbo.data import Data, prepare
 from sumbo.optimizer.duplicates import distinct
-from sumbo.optimizer.scaling import settle
 from sumbo.space import Categorical, Integer, Parameter, Real, Space
 from sumbo.space.parameters import LARGEST_INTEGER
+from sumbo.surrogate.transform import settle
 from sumbo.typing import Bool, Float, ndarray
 
 SearchSpace = dict[str, BaseDistribution]

@@ -5,10 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from sumbo.acquisition.bound import Bound
 from sumbo.data import Data
 from sumbo.errors import ArgumentError
-from sumbo.maximize import components, draw_candidates, minimise_sum
-from sumbo.maximize.bound import Bound
 from sumbo.methods.base import (
     METHODS,
     CandidateSearch,
@@ -17,6 +16,7 @@ from sumbo.methods.base import (
     believing,
     free_coordinates,
 )
+from sumbo.search import Parts, components, draw_candidates, minimise_sum
 from sumbo.typing import Float, State, ndarray
 
 
@@ -72,6 +72,10 @@ class AdditiveLCB(CandidateSearch):
             )
             for part, Zc in zip(parts, Z, strict=True)
         ]
-        functions = bound.parts if self.refine else None
+        functions = (
+            Parts(bound.value, bound.gradient, bound.lines, bound.line_gradients)
+            if self.refine
+            else None
+        )
         free = free_coordinates(data)
         return minimise_sum(parts, Z, values, data.domain.dim, functions, free)

@@ -10,21 +10,21 @@ import numpy as np
 
 from sumbo.data import Data
 from sumbo.decompositions import resolve
-from sumbo.decompositions.base import expand
 from sumbo.errors import ArgumentError, require_positive_integer
 from sumbo.gp import AdditiveGP, Posterior
 from sumbo.kernels import KERNELS
-from sumbo.maximize import (
+from sumbo.registry import Registry, nearest
+from sumbo.sampling.expansion import Draw, Expansion
+from sumbo.sampling.factors import PartFactor
+from sumbo.sampling.growth import fresh_factors, grown_factors
+from sumbo.search import (
     Parts,
     by_group,
     components,
     draw_candidates,
     minimise_sum,
 )
-from sumbo.registry import Registry, nearest
-from sumbo.sampling.expansion import Draw, Expansion
-from sumbo.sampling.factors import PartFactor
-from sumbo.sampling.growth import fresh_factors, grown_factors
+from sumbo.structure import expand
 from sumbo.typing import Bool, Float, Groups, State, ndarray
 
 

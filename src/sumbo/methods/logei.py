@@ -5,10 +5,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from sumbo.acquisition.improvement import Averaged, Improvement
 from sumbo.data import Data
 from sumbo.errors import require_positive_integer
-from sumbo.maximize.improvement import Averaged, Improvement
-from sumbo.maximize.whole import minimise_whole, whole_candidates
 from sumbo.methods.base import (
     METHODS,
     AdditiveModel,
@@ -20,6 +19,7 @@ from sumbo.methods.base import (
     minimise_draws,
 )
 from sumbo.sampling.expansion import expand_joint
+from sumbo.search.whole import minimise_whole, whole_candidates
 from sumbo.typing import Float, State, ndarray
 
 # Asks in a row that may end level with the best without a gain to speak of; the next

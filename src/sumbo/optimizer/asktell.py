@@ -17,11 +17,11 @@ from sumbo.methods import METHODS, Info, make
 from sumbo.methods.base import AdditiveModel
 from sumbo.optimizer.duplicates import distinct
 from sumbo.optimizer.history import History
-from sumbo.optimizer.scaling import settle
 from sumbo.registry import nearest
 from sumbo.rng import Seed, as_seed, rng_at
 from sumbo.space import Space
 from sumbo.structure import as_groups, co_membership_matrix, groups_of
+from sumbo.surrogate.transform import settle
 from sumbo.typing import Float, Groups, State, ndarray
 
 KIND = "sumbo optimizer"

@@ -22,9 +22,9 @@ import numpy as np
 
 from sumbo.gp import SAMPLERS, Posterior
 from sumbo.gp.iterative import IterativePosterior
+from sumbo.gp.solvers.semiseparable import multiply_lines
+from sumbo.gp.solvers.statespace import is_markov
 from sumbo.kernels import GroupKernel
-from sumbo.kernels.semiseparable import multiply_lines
-from sumbo.kernels.statespace import is_markov
 from sumbo.linalg import cholesky, parallel_map, times_lower
 from sumbo.sampling.iterative import sample_iterative
 from sumbo.sampling.kronecker import GridCross, part_factor

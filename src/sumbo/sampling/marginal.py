@@ -3,7 +3,7 @@
 import numpy as np
 
 from sumbo.gp import SAMPLERS, Posterior
-from sumbo.kernels.semiseparable import multiply_lines
+from sumbo.gp.solvers.semiseparable import multiply_lines
 from sumbo.linalg import cholesky, parallel_map, solve_lower, times_lower
 from sumbo.sampling.joint import linear_parts, update_alone
 from sumbo.sampling.markov import draw_lines

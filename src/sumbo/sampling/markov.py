@@ -10,8 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sumbo.kernels import GroupKernel
-from sumbo.kernels.statespace import (
+from sumbo.gp.solvers.statespace import (
     Line,
     Recursion,
     in_turns,
@@ -19,6 +18,7 @@ from sumbo.kernels.statespace import (
     states_of,
     stationary_deviation,
 )
+from sumbo.kernels import GroupKernel
 from sumbo.typing import Float, ndarray
 
 # Doubles of white noise that are drawn at a time; more parts go in turns.

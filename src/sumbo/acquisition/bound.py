@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from sumbo.gp import Posterior
-from sumbo.maximize.overlapping import Parts
 from sumbo.typing import Float, Groups, ndarray
 
 # Variances below this are rounding.
@@ -55,11 +54,6 @@ class Bound:
     def groups(self) -> Groups:
         """Return the coordinates of all parts."""
         return tuple(self.models[t.model][1].gp.groups[t.m] for t in self.terms)
-
-    @property
-    def parts(self) -> Parts:
-        """Return the functions that a search evaluates."""
-        return Parts(self.value, self.gradient, self.lines, self.line_gradients)
 
     def value(self, i: int, z: Float[ndarray, "b d"]) -> Float[ndarray, " b"]:
         """Return part i at points of its coordinates."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sumbo.gp.solvers.statespace import Line, Recursion, in_turns
 from sumbo.kernels.group import GroupKernel
-from sumbo.kernels.statespace import Line, Recursion, in_turns
 from sumbo.typing import Float, ndarray
 
 # c_k k! by the number of states: 1; 1 + a; 1 + a + a²/3.

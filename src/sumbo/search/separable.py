@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.optimize import minimize
 
-from sumbo.maximize.components import Component
-from sumbo.maximize.overlapping import Parts, minimise_overlapping
+from sumbo.search.components import Component
+from sumbo.search.overlapping import Parts, minimise_overlapping
 from sumbo.structure import is_partition
 from sumbo.typing import Bool, Float, Int, ndarray
 

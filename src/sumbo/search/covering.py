@@ -3,8 +3,8 @@
 import numpy as np
 
 from sumbo.data import Data
-from sumbo.maximize.candidates import draw_candidates
-from sumbo.maximize.components import Component
+from sumbo.search.candidates import draw_candidates
+from sumbo.search.components import Component
 from sumbo.typing import Float, ndarray
 
 

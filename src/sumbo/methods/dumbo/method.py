@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sumbo.data import Data
-from sumbo.decompositions.base import expand
-from sumbo.decompositions.metropolis import canonical, walk
 from sumbo.decompositions.random import random_partition
 from sumbo.errors import ArgumentError
 from sumbo.gp import Posterior
-from sumbo.gp.isotropic import (
+from sumbo.linalg import one_blas_thread
+from sumbo.methods.base import METHODS, Info
+from sumbo.methods.dumbo.isotropic import (
     NOISE_FLOOR,
     IsotropicEvidence,
     IsotropicFit,
@@ -21,9 +21,9 @@ from sumbo.gp.isotropic import (
     isotropic_gp,
     start_raw,
 )
-from sumbo.linalg import one_blas_thread
-from sumbo.maximize.pooled import minimise_pooled, pool
-from sumbo.methods.base import METHODS, Info
+from sumbo.methods.dumbo.pooled import minimise_pooled, pool
+from sumbo.partitions.metropolis import canonical, walk
+from sumbo.structure import expand
 from sumbo.typing import Float, Groups, State, ndarray
 
 

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sumbo.data import Data
-from sumbo.decompositions.labelled import LabelledStructure
 from sumbo.errors import require_positive_integer
 from sumbo.gp import Posterior
-from sumbo.maximize import Parts, components, minimise_sum
-from sumbo.maximize.covering import covering_candidates
 from sumbo.methods.base import METHODS, Info, free_coordinates
-from sumbo.sampling.dpp import sample_kdpp
+from sumbo.methods.struct.dpp import sample_kdpp
+from sumbo.search import Parts, components, minimise_sum
+from sumbo.search.covering import covering_candidates
 from sumbo.structure import groups_of
+from sumbo.surrogate.labelled import LabelledStructure
 from sumbo.typing import Float, Group, State, ndarray
 
 FLOOR = 1e-12

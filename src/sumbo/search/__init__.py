@@ -1,8 +1,8 @@
 """The arg min of a sum of parts: candidates, then local refinement."""
 
-from sumbo.maximize.candidates import draw_candidates
-from sumbo.maximize.components import Component, by_group, components
-from sumbo.maximize.separable import Parts, minimise_sum
+from sumbo.search.candidates import draw_candidates
+from sumbo.search.components import Component, by_group, components
+from sumbo.search.separable import Parts, minimise_sum
 
 __all__ = [
     "Component",

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sumbo.data import Data
-from sumbo.maximize.components import Component
+from sumbo.search.components import Component
 from sumbo.typing import Float, ndarray
 
 # Share of the candidates that lie around the best observations, and how many of

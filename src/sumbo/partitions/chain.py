@@ -30,11 +30,12 @@ import numpy as np
 from scipy.special import softmax
 
 from sumbo.data import Data
-from sumbo.decompositions import metropolis
-from sumbo.decompositions.base import distances, expand
 from sumbo.gp import AdditiveGP
 from sumbo.kernels import Kernel, as_kernel
 from sumbo.linalg import cholesky, one_blas_thread, solve_lower, unpack_lower
+from sumbo.partitions import metropolis
+from sumbo.partitions.density import distances
+from sumbo.structure import expand
 from sumbo.typing import Float, Group, Groups, Int, ndarray
 
 # Evidence, in nats, that each further member of a group must bring.

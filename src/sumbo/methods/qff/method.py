@@ -10,19 +10,19 @@ import numpy as np
 
 from sumbo.data import Data
 from sumbo.decompositions import resolve
-from sumbo.decompositions.base import expand
 from sumbo.errors import ArgumentError
 from sumbo.linalg import one_blas_thread
-from sumbo.maximize import (
+from sumbo.methods.base import METHODS, Info, free_coordinates
+from sumbo.methods.qff.weights import sample_weights
+from sumbo.sampling.features import Features, quadrature_features
+from sumbo.search import (
     Component,
     Parts,
     components,
     draw_candidates,
     minimise_sum,
 )
-from sumbo.methods.base import METHODS, Info, free_coordinates
-from sumbo.sampling.features import Features, quadrature_features
-from sumbo.sampling.weights import sample_weights
+from sumbo.structure import expand
 from sumbo.typing import Float, Groups, State, ndarray
 
 

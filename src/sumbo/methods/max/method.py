@@ -6,15 +6,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from sumbo.acquisition.entropy import FLOOR, minimum_entropy, minimum_entropy_gradient
 from sumbo.data import Data
-from sumbo.decompositions.labelled import LabelledStructure
 from sumbo.errors import require_positive_integer
 from sumbo.gp import Posterior
-from sumbo.maximize import Parts, components, minimise_sum
-from sumbo.maximize.covering import covering_candidates
-from sumbo.maximize.entropy import FLOOR, minimum_entropy, minimum_entropy_gradient
 from sumbo.methods.base import METHODS, Info, free_coordinates
-from sumbo.sampling.extremes import EXTREMES
+from sumbo.methods.max.extremes import EXTREMES
+from sumbo.search import Parts, components, minimise_sum
+from sumbo.search.covering import covering_candidates
+from sumbo.surrogate.labelled import LabelledStructure
 from sumbo.typing import Float, State, ndarray
 
 

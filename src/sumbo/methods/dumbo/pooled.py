@@ -16,10 +16,10 @@ import numpy as np
 
 from sumbo.data import Data
 from sumbo.gp import Posterior
-from sumbo.maximize.admm import Consensus, Pull, minimise_consensus
-from sumbo.maximize.candidates import draw_candidates
-from sumbo.maximize.components import Component
-from sumbo.maximize.local import minimise_multistart
+from sumbo.methods.dumbo.admm import Consensus, Pull, minimise_consensus
+from sumbo.search.candidates import draw_candidates
+from sumbo.search.components import Component
+from sumbo.search.local import minimise_multistart
 from sumbo.typing import Float, Group, Int, ndarray
 
 # Variances below this are rounding; the bound has no slope there.

@@ -12,9 +12,9 @@ import numpy as np
 
 from sumbo.data import Data
 from sumbo.gp import Posterior
-from sumbo.maximize.candidates import draw_candidates, line_candidates
-from sumbo.maximize.components import Component
-from sumbo.maximize.local import RowFunction, descend
+from sumbo.search.candidates import draw_candidates, line_candidates
+from sumbo.search.components import Component
+from sumbo.search.local import RowFunction, descend
 from sumbo.typing import Bool, Float, ndarray
 
 # Bounds μ − β σ of the parts, from pure exploitation to exploration.

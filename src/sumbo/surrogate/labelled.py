@@ -8,14 +8,14 @@ import numpy as np
 from scipy.optimize import minimize
 
 from sumbo.data import Data
-from sumbo.decompositions.base import distances, expand
-from sumbo.decompositions.gibbs import LabelModel, random_labels
 from sumbo.errors import ArgumentError, require_positive_integer
 from sumbo.gp import AdditiveGP, Posterior
 from sumbo.gp.evidence import Evidence, Hyperparameters
 from sumbo.kernels import as_kernel
 from sumbo.linalg import cholesky, one_blas_thread, solve_lower, unpack_lower
-from sumbo.structure import groups_of
+from sumbo.partitions.density import distances
+from sumbo.partitions.gibbs import LabelModel, random_labels
+from sumbo.structure import expand, groups_of
 from sumbo.typing import Float, Groups, Int, State, ndarray
 
 # The box of the log-parameters, for points of the unit cube and y of unit variance.

@@ -41,14 +41,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sumbo.maximize.components import Component
-from sumbo.maximize.elimination import (
+from sumbo.search.components import Component
+from sumbo.search.elimination import (
     is_forest,
     minimise_forest,
     term_tables,
     touching,
 )
-from sumbo.maximize.local import descend
+from sumbo.search.local import descend
 from sumbo.typing import Bool, Float, Group, Groups, ndarray
 
 # Rows of the tables of all pairs together, and levels per coordinate: 48 of them for

@@ -14,8 +14,8 @@ from scipy import sparse
 from scipy.interpolate import BSpline, make_interp_spline
 
 from sumbo.errors import SumboError
+from sumbo.gp.solvers.statespace import states_of
 from sumbo.kernels import GroupKernel
-from sumbo.kernels.statespace import states_of
 from sumbo.linalg import blas, cho_solve, cholesky
 from sumbo.typing import Float, ndarray
 

@@ -1,0 +1,1 @@
+"""Acquisition functions: functions of a point, or one per group, to be minimised."""

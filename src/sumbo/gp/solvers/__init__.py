@@ -1,0 +1,1 @@
+"""Linear algebra of many observations: state space, inducing points, iterations."""

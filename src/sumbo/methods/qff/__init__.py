@@ -1,0 +1,5 @@
+"""Thompson sampling with quadrature Fourier features."""
+
+from sumbo.methods.qff.method import QuadratureFeatures
+
+__all__ = ["QuadratureFeatures"]

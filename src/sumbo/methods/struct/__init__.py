@@ -1,0 +1,5 @@
+"""Batched structural kernel learning."""
+
+from sumbo.methods.struct.method import StructuralBatch
+
+__all__ = ["StructuralBatch"]

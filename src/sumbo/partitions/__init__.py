@@ -1,0 +1,1 @@
+"""Distributions and moves over partitions of the parameters."""

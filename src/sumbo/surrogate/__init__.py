@@ -1,0 +1,1 @@
+"""What a refit chooses together: transform, kernel, groups, hyperparameters."""
