@@ -1,33 +1,82 @@
 """What a decomposition is, and the explicit one."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from sumbo.data import Data
+from sumbo.gp import AdditiveGP
 from sumbo.registry import Registry
+from sumbo.state import State
 from sumbo.structure import as_groups
-from sumbo.typing import Groups, State
+from sumbo.typing import Float, Groups, ndarray
 
 
-@runtime_checkable
-class Decomposition(Protocol):
-    """A source of groups of parameters; register one with ``DECOMPOSITIONS``."""
+class Weighted(NamedTuple):
+    """A model with its probability."""
 
-    # Whether asking again can give other groups, so that each refit should ask.
-    changes: ClassVar[bool]
+    weight: float
+    gp: AdditiveGP
 
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Proposal:
+    """The groups that a decomposition proposes for the next fit.
+
+    Attributes:
+        groups: Groups of parameters.
+        memory: What to hand over at the next refit; None if there is nothing.
+        start: A model of these groups, in unit-cube coordinates, whose parameters the
+            fit starts from. None: the fit starts from the last model's.
+        others: Models of other plausible groups. What their weights leave is the
+            probability of ``groups``.
+        fits: How many fits it took to choose the groups.
+    """
+
+    groups: Groups
+    memory: State | None = None
+    start: AdditiveGP | None = None
+    others: tuple[Weighted, ...] = ()
+    fits: int = 0
+
+
+class Decomposition(ABC):
+    """A source of groups of parameters; register one with ``DECOMPOSITIONS``.
+
+    A subclass is a frozen dataclass whose fields are its settings.
+    """
+
+    # The class of what it remembers, None if it remembers nothing.
+    remembers: ClassVar[type[State] | None] = None
+
+    @abstractmethod
     def propose(
-        self, rng: np.random.Generator, state: State, data: Data
-    ) -> tuple[Groups, State]:
-        """Return groups of parameters, and what to remember for the next time.
+        self,
+        rng: np.random.Generator,
+        memory: Any,
+        data: Data,
+        last: AdditiveGP | None,
+    ) -> Proposal:
+        """Return groups for the next fit.
 
-        A fit of the groups starts from the log-parameters ``log_theta`` and the
-        ``mean`` in what is remembered, if they are there; what comes out of it takes
-        their places, next to the ``kernel`` that was kept.
+        Args:
+            rng: The only source of randomness.
+            memory: What the last proposal remembered; None at first.
+            data: All observations, values in model units.
+            last: The model that was last fitted, in unit-cube coordinates.
         """
-        ...
+
+    def structures(self, memory: Any) -> tuple[Groups, ...]:
+        """Return groups of parameters that were visited lately, the last ones last."""
+        del memory
+        return ()
+
+    def co_membership(self, memory: Any) -> Float[ndarray, "K K"] | None:
+        """Return how probable it is that two parameters share a group, if known."""
+        del memory
+        return None
 
 
 DECOMPOSITIONS: Registry[type[Decomposition]] = Registry(
@@ -36,22 +85,27 @@ DECOMPOSITIONS: Registry[type[Decomposition]] = Registry(
 
 
 @dataclass(frozen=True)
-class Explicit:
+class Explicit(Decomposition):
     """The groups that the user gave."""
 
     groups: Groups
-    changes: ClassVar[bool] = False
 
     def propose(
-        self, rng: np.random.Generator, state: State, data: Data
-    ) -> tuple[Groups, State]:
+        self,
+        rng: np.random.Generator,
+        memory: Any,
+        data: Data,
+        last: AdditiveGP | None,
+    ) -> Proposal:
         """Return the groups, checked against the number of parameters."""
-        del rng, state
-        return as_groups(self.groups, len(data.domain.blocks)), {}
+        del rng, memory, last
+        return Proposal(groups=as_groups(self.groups, len(data.domain.blocks)))
 
 
 def resolve(groups: Any) -> Decomposition:
-    """Return the decomposition of that name, or the explicit groups as one."""
+    """Return the decomposition: itself, that of a name, or explicit groups as one."""
+    if isinstance(groups, Decomposition):
+        return groups
     if isinstance(groups, str):
         return DECOMPOSITIONS.get(groups)()
     return Explicit(as_groups(groups))

@@ -1,0 +1,83 @@
+"""What methods and decompositions remember between asks, to a file and back.
+
+A state is a frozen dataclass that derives from ``State``. Only its owner reads its
+fields. Everyone else hands it back, or turns it into arrays and JSON values with
+``pack``, which a checkpoint can hold without pickle.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Self, get_args, get_type_hints
+
+from sumbo.errors import CheckpointError
+
+
+class State:
+    """Base of the frozen dataclasses that hold what is remembered.
+
+    Fields are numbers, strings, booleans, None, arrays, nested tuples of these, or
+    other states.
+
+    Examples:
+        >>> from dataclasses import dataclass
+        >>> @dataclass(frozen=True, kw_only=True)
+        ... class Count(State):
+        ...     asks: int = 0
+        >>> Count(asks=3).pack()
+        {'asks': 3}
+        >>> Count.unpack({"asks": 3})
+        Count(asks=3)
+    """
+
+    def pack(self) -> dict[str, Any]:
+        """Return the fields by name, states inside as dictionaries too."""
+        return {f.name: _packed(getattr(self, f.name)) for f in _fields(type(self))}
+
+    @classmethod
+    def unpack(cls, packed: Any, **known: Any) -> Self:
+        """Return the state whose ``pack`` was given.
+
+        Fields in ``known`` are taken from there: the types of some are not known to
+        the class.
+
+        Raises:
+            CheckpointError: If a field is missing, or one has no place in the state.
+        """
+        names = [f.name for f in _fields(cls)]
+        if not isinstance(packed, Mapping) or set(packed) != set(names):
+            found = sorted(packed) if isinstance(packed, Mapping) else packed
+            msg = f"{cls.__name__} has the fields {sorted(names)}, the file {found}."
+            raise CheckpointError(f"{msg} It was saved by another version of sumbo.")
+        hints = get_type_hints(cls)
+        fields = {n: _unpacked(packed[n], hints[n]) for n in names if n not in known}
+        return cls(**fields, **known)
+
+
+def _fields(cls: type) -> tuple[dataclasses.Field, ...]:
+    return dataclasses.fields(cls)  # pyright: ignore[reportArgumentType]
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, State):
+        return value.pack()
+    if isinstance(value, tuple):
+        return [_packed(v) for v in value]
+    return value
+
+
+def _unpacked(value: Any, hint: Any) -> Any:
+    """Return a packed value as its field's type says: states, and tuples for lists."""
+    cls = _state_in(hint)
+    if isinstance(value, list | tuple):
+        return tuple(_unpacked(v, cls) for v in value)
+    if cls is not None and isinstance(value, Mapping):
+        return cls.unpack(value)
+    return value
+
+
+def _state_in(hint: Any) -> type[State] | None:
+    """Return the class of states that a type such as ``tuple[Fit, ...]`` holds."""
+    if isinstance(hint, type) and issubclass(hint, State):
+        return hint
+    found = (_state_in(inner) for inner in get_args(hint))
+    return next((cls for cls in found if cls is not None), None)
