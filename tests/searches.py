@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -10,10 +11,13 @@ from typing import Any
 import numpy as np
 
 from sumbo import Categorical, Integer, Real, Space
+from sumbo.checkpoint import join_state, split_state
 from sumbo.data import prepare
 from sumbo.decompositions.auto import Auto
-from sumbo.partitions.chain import Target, with_residual
+from sumbo.gp import AdditiveGP
 from sumbo.structure import expand
+from sumbo.surrogate import AdditiveState, Scale
+from sumbo.surrogate.base import Fit
 from sumbo.testing import scenes
 
 BOX = ((-2.3, 3.1), (1.7, 5.2), (0.31, 0.94))
@@ -102,26 +106,34 @@ def data_of(rng, labels, N, bounds=None):
     )
 
 
+def appended(data, U, y):
+    """Return the data with rows added at the end, ``y`` in model units."""
+    return replace(
+        data,
+        U=np.concatenate([data.U, U]),
+        y=np.concatenate([data.y, y]),
+        values=np.concatenate([data.values, data.transform.inverse(y)]),
+        failed=np.concatenate([data.failed, np.zeros(len(y), dtype=bool)]),
+    )
+
+
+def saved(state, method):
+    """Return the state of a method as a file gives it back."""
+    return method.restore(join_state(*split_state(state.pack())))
+
+
 def undecided(rng, data, other=((0,), (1,), (2,), (3,)), weight=0.4):
     """Return the state of a method that knows two structures of four parameters.
 
     The other one has that weight, what was drawn the rest. Both have a residual part.
     """
-    groups, state = Auto(first_sweeps=2, sweeps=1).propose(rng, {}, data)
-    target = Target(data=data, max_size=4)
-    fitted = target.fit(with_residual(other), target.singletons().gp)
-    state["others"] = [
-        {
-            "weight": weight,
-            "groups": [list(group) for group in fitted.groups],
-            "log_theta": fitted.gp.hyperparameters().log(),
-            "mean": fitted.gp.mean,
-        }
-    ]
-    return {
-        "fitted_at": len(data.y),
-        "groups": expand(groups, data.domain.blocks),
-        "log_theta": state["log_theta"],
-        "mean": state["mean"],
-        "structure": state,
-    }
+    proposal = Auto(first_sweeps=2, sweeps=1).propose(rng, None, data, None)
+    groups = expand((*other, tuple(range(4))), data.domain.blocks)
+    fitted = AdditiveGP(groups=groups).fit(data.U, data.y, spans=1.0, starts=1, steps=8)
+    return AdditiveState(
+        fitted_at=len(data.y),
+        scale=Scale(transform=data.transform),
+        drawn=Fit.of(proposal.start, 1.0 - weight),
+        others=(Fit.of(fitted, weight),),
+        memory=proposal.memory,
+    )

@@ -334,15 +334,11 @@ def test_arrays_are_read_only_copies():
         assert not getattr(data, name).flags.writeable
 
 
-def test_helpers_add_rows_at_the_end_and_leave_the_original():
+def test_pending_points_are_added_at_the_end_and_leave_the_original():
     data = prepared([3.7, -2.4, 9.1], [0, 0, 1])
-    more = data.appended(np.array([[0.1, 0.9]]), array(-0.6))
-    assert np.array_equal(more.U, np.r_[data.U, [[0.1, 0.9]]])
-    assert more.y.tolist() == [*data.y, -0.6]
-    assert more.failed.tolist() == [False, False, True, False]
-    asked = more.with_pending(np.array([[0.4, 0.2], [0.6, 0.8]]))
+    asked = data.with_pending(np.array([[0.4, 0.2], [0.6, 0.8]]))
     assert asked.pending.tolist() == [[0.3, 0.7], [0.4, 0.2], [0.6, 0.8]]
-    assert (len(data.y), len(more.pending), asked.step) == (3, 1, data.step)
+    assert (len(data.pending), asked.step) == (1, data.step)
     assert isinstance(asked, Data)
 
 
@@ -354,6 +350,22 @@ def test_the_transform_in_use_is_reported():
     assert "log(1 +" in data.transform.describe()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_data_under_a_transform_have_its_units_and_the_same_values(kind, rng):
+    y = rng.gamma(0.8, size=17)
+    failed = rng.random(17) < 0.3
+    data = prepared(y, failed)
+    transform = choose_transform(7.3 * y[~failed] - 2.1, kind)
+    other = data.under(transform)
+    z = transform.forward(y[~failed])
+    np.testing.assert_array_equal(other.y[~failed], z)
+    np.testing.assert_array_equal(other.y[failed], z.max())
+    np.testing.assert_array_equal(other.values, data.values)
+    assert other.transform == transform
+    assert other.under(transform) is other
+    np.testing.assert_array_equal(other.under(data.transform).y, data.y)
+
+
 def test_some_rows_of_many_are_evenly_spaced_and_belong_together(rng):
     data = prepared(rng.uniform(-2.3, 7.1, 40), rng.random(40) < 0.2)
     few = data.at_most(7)
@@ -361,4 +373,5 @@ def test_some_rows_of_many_are_evenly_spaced_and_belong_together(rng):
     np.testing.assert_array_equal(few.y, data.y[rows])
     np.testing.assert_array_equal(few.U, data.U[rows])
     np.testing.assert_array_equal(few.failed, data.failed[rows])
+    np.testing.assert_array_equal(few.values, data.values[rows])
     assert data.at_most(40) is data

@@ -6,7 +6,9 @@ import runpy
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import optuna
@@ -29,18 +31,22 @@ import sumbo
 from sumbo.errors import ArgumentError
 from sumbo.integrations.optuna import (
     SumboSampler,
-    _fit_points,
     finish_running,
     to_optuna_study,
 )
 from sumbo.integrations.optuna_trials import Record, space_of, value_of
-from sumbo.methods import Info, make
-from sumbo.rng import rng_at
+from sumbo.methods import Info, Method, make
+from sumbo.state import State
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 # Small enough for a quick test, and with every step of the real thing.
 QUICK = {"candidates": 15, "starts": 1}
+SEARCHES = {
+    "ts": QUICK,
+    "logei": {"descents": 1, "starts": 1},
+    "struct": {"candidates": 30, "rounds": 1, "sweeps": 1, "random_starts": 3},
+}
 WORKER = optuna_worker.__file__
 PACKAGE = Path(__file__).parents[1] / "integrations/optunahub/package/samplers/sumbo"
 
@@ -103,6 +109,10 @@ def study_of_points(rng, n, sampler=None):
     return study
 
 
+def objective_value(x):
+    return float((x[0] - 0.4) ** 2 + np.sin(3 * x[1]))
+
+
 def new_trial(study):
     trial_id = study._storage.create_new_trial(study._study_id)
     return study._storage.get_trial(trial_id)
@@ -124,7 +134,7 @@ def test_every_value_survives_the_way_to_the_cube_and_back(distribution, rng):
         study.add_trial(trial)
     record = Record.of(study, new_trial(study), ranges)
     for value, u in zip(values, record.U, strict=True):
-        again = value_of(distribution, record.numbers(u[None])[0])
+        again = value_of(distribution, float(space.decode(u[None])[0, 0]))
         assert type(again) is type(value)
         if distribution in CONTINUOUS:  # or as good as
             assert again == pytest.approx(value, rel=1e-12, abs=1e-12)
@@ -170,21 +180,29 @@ def test_maximising_suggests_what_minimising_the_negative_does():
     assert high.best_value == -low.best_value
 
 
-def test_a_suggestion_is_the_proposal_of_the_method_on_the_optimizers_data(rng):
-    n, seed = 9, 8
-    study = study_of_points(rng, n, quick_sampler(seed=seed, n_startup_trials=n))
-    trial = study.ask()
-    suggested = [trial.suggest_float("x", -2.3, 1.9)]
-    suggested += [trial.suggest_float("z", 0.2, 3.1)]
-
-    x0 = [[t.params["x"], t.params["z"]] for t in study.trials[:n]]
-    y0 = [t.value for t in study.trials[:n]]
-    bounds = {"x": (-2.3, 1.9), "z": (0.2, 3.1)}
-    optimizer = sumbo.Optimizer(bounds, seed=seed, n_init=0, x0=x0, y0=y0)
-    method, data = make("ts", **QUICK), optimizer.data()
-    state = method.propose(rng_at(seed, "optuna fit", n), {}, data, 1)[1]
-    U = method.propose(rng_at(seed, "optuna", n), state, data, 1)[0]
-    assert suggested == optimizer.space.decode(U)[0].tolist()
+@pytest.mark.parametrize("preset", [None, "paper"])
+@pytest.mark.parametrize("method", ["logei", "ts", "struct"])
+def test_a_serial_study_asks_the_points_of_the_optimizer(rng, method, preset):
+    n, seed, more = 9, 8, 8
+    settings = {"preset": preset, **SEARCHES.get(method, {})}
+    sampler = SumboSampler(method, seed=seed, n_startup_trials=n, **settings)
+    study = study_of_points(rng, n, sampler)
+    opt = sumbo.Optimizer(
+        {"x": (-2.3, 1.9), "z": (0.2, 3.1)},
+        method=method,
+        seed=seed,
+        n_init=n,
+        x0=[[t.params["x"], t.params["z"]] for t in study.trials],
+        y0=[t.value for t in study.trials],
+        **settings,
+    )
+    opt._now = replace(opt._now, steps=n)  # the trials were asked for, too
+    for _ in range(more):
+        trial = study.ask(study.trials[0].distributions)
+        x = opt.ask()
+        assert list(trial.params.values()) == x.tolist()
+        study.tell(trial, objective_value(x))
+        opt.tell(x, objective_value(x))
 
 
 # ---------------------------------------------------------------- what trials tell
@@ -216,9 +234,9 @@ def test_failed_and_pruned_trials_are_told_as_documented():
     y, failed = record.values(9)
     assert failed.tolist() == [i in (1, 3, 8) for i in range(9)]
     assert y[~failed].tolist() == [5.5, 2.5, 2.5, 3.5, 8.25, 3.5]
-    data = record.data(9, record.pending, 9, "standardise")
-    assert (data.y[failed] == data.y[6]).all()  # the worst value there is
-    assert data.y[6] == data.y.max()
+    history = record.history(9, pending=True)
+    assert history.failed.tolist() == failed.tolist()
+    np.testing.assert_array_equal(history.y, np.where(failed, np.nan, y))
 
 
 def test_a_trial_pruned_in_the_loop_has_its_last_report():
@@ -270,7 +288,7 @@ def test_running_trials_are_pending_before_their_parameters_are_stored(rng):
     params = study.sampler.sample_relative(study, elsewhere, space)
     assert study.trials[7].params == {}
     record = Record.of(study, here, space)
-    (row,) = record.space.decode(record.pending)
+    (row,) = record.space.decode(record.pending_U)
     assert row.tolist() == pytest.approx([params["x"], params["z"]], rel=1e-12)
     assert len(Record.of(study, elsewhere, space).pending) == 0  # not its own
 
@@ -373,44 +391,73 @@ def test_a_sampler_that_knows_nothing_suggests_the_same(method, settings, n):
     assert params_of(one) == params_of(fresh)
 
 
-class Recorder:
-    """A method that remembers what it was asked, and counts its asks."""
+@dataclass(frozen=True, kw_only=True)
+class Count(State):
+    """What a ``Recorder`` remembers."""
 
-    cite, label, presets = "recorder2026", "Recorder", {}
-    refit = 2
+    fits: int
+    fitted_at: int
 
-    def __init__(self):
-        self.calls = []
 
-    def __repr__(self):
-        return "recorder"
+@dataclass(frozen=True, kw_only=True)
+class Recorder(Method):
+    """A method that records what it was asked, and refits at every second trial."""
+
+    cite: ClassVar[str] = "recorder2026"
+    label: ClassVar[str] = "Recorder"
+    remembers: ClassVar[type[State] | None] = Count
+
+    calls: list = field(default_factory=list, repr=False)
+    growth: float = 0.0
+
+    def next_refit(self, fitted_at, q=1):
+        return fitted_at + max(2, int(self.growth * fitted_at))
 
     def propose(self, rng, state, data, q):
-        self.calls.append((len(data.y), len(data.pending), dict(state)))
-        state = {"asks": state.get("asks", 0) + 1, "fitted_at": len(data.y)}
+        known = None if state is None else (state.fits, state.fitted_at)
+        self.calls.append((len(data.y), len(data.pending), data.asks, known))
+        if state is None or len(data.y) >= self.next_refit(state.fitted_at):
+            fits = 0 if state is None else state.fits
+            state = Count(fits=fits + 1, fitted_at=len(data.y))
         return rng.random((q, data.domain.dim)), state, Info()
 
 
-def test_fits_see_first_trials_and_suggestions_see_pending_ones_too(rng, monkeypatch):
+def test_refits_see_first_trials_and_suggestions_see_pending_ones_too(rng):
     method = Recorder()
-    monkeypatch.setattr("sumbo.integrations.optuna.make", lambda *_, **__: method)
-    study = study_of_points(rng, 9, SumboSampler(seed=1, n_startup_trials=4))
+    sampler = SumboSampler(method, seed=1, n_startup_trials=4)
+    study = study_of_points(rng, 9, sampler)
     ranges = study.trials[0].distributions
     for _ in range(2):
         study.ask(ranges)
-    first, second, asked, again = method.calls
-    assert first == (4, 0, {})  # 4 · 2⁰
-    assert second == (8, 0, {"asks": 1, "fitted_at": 4})  # 4 + 2 · 2
-    assert asked == (9, 0, {"asks": 5, "fitted_at": 8})  # the ninth trial, 4 startup
-    assert again == (9, 1, {"asks": 6, "fitted_at": 8})  # fitted already
+    # Observations, pending points, asks so far, and the state that came in.
+    assert method.calls == [
+        (4, 0, 0, None),
+        (6, 0, 2, (1, 4)),
+        (8, 0, 4, (2, 6)),
+        (9, 0, 5, (3, 8)),
+        (9, 1, 6, (3, 8)),  # the refits are remembered
+    ]
 
 
-def test_fits_start_from_doublings_and_the_last_is_recent():
-    assert _fit_points(5, 6, 5) == []
-    assert _fit_points(6, 6, 5) == [6]
-    assert _fit_points(12, 6, 5) == [6, 11]
-    assert _fit_points(58, 6, 5) == [6, 12, 24, 48, 56]
-    assert _fit_points(58, 6, None) == [6, 12, 24, 48]
+def test_a_refit_of_a_serial_study_is_not_made_twice(rng):
+    method = Recorder()
+    sampler = SumboSampler(method, seed=1, n_startup_trials=4)
+    study = study_of_points(rng, 4, sampler)
+    for _ in range(5):
+        trial = study.ask(study.trials[0].distributions)
+        study.tell(trial, 0.3 + trial.params["x"])
+    assert [calls[0] for calls in method.calls] == [4, 5, 6, 7, 8]
+
+
+def test_very_many_refits_are_made_at_doublings_only():
+    sampler = SumboSampler(n_startup_trials=6)
+    often, grows = Recorder(), Recorder(growth=0.25)
+    assert sampler._refit_points(often, 6) == []
+    assert sampler._refit_points(often, 11) == [6, 8, 10]
+    assert sampler._refit_points(often, 70) == [6, 12, 24, 48, 68]
+    assert sampler._refit_points(grows, 30) == [6, 8, 10, 12, 15, 18, 22, 27]
+    assert len(sampler._refit_points(grows, 1000)) < 25
+    assert sampler._refit_points(make("uniform"), 100) == []
 
 
 def test_a_pickled_sampler_suggests_the_same():

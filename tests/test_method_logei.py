@@ -1,52 +1,58 @@
-"""Expected improvement: averaged over structures, leaps after polishing, draws."""
+"""Expected improvement: averaged over structures, exploration steps, joint draws."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from searches import MIXED, data_of, undecided
 from sumbo.methods import logei, make
-from sumbo.structure import expand
 
 
-@pytest.fixture
-def targets(monkeypatch):
-    """Return what is searched, as it comes: the models, and the least improvement."""
-    seen = []
-    original = logei._target
-
-    def spy(models, least):
-        seen.append((models, least))
-        return original(models, least)
-
-    monkeypatch.setattr(logei, "_target", spy)
-    return seen
+def expected_improvement(surrogate, U, target=0.0):
+    """Return the textbook formula, averaged over the structures."""
+    total = np.zeros(len(U))
+    for weight, post in zip(surrogate.weights, surrogate.posteriors, strict=True):
+        best = post.predict(post.X)[0].min() - target
+        mean, var = post.predict(U)
+        sd = np.sqrt(np.maximum(var, 1e-12))
+        z = (best - mean) / sd
+        total += weight * sd * (norm.pdf(z) + z * norm.cdf(z))
+    return total
 
 
 # ---------------------------------------------------------------------- structures
+@pytest.mark.parametrize("target", [0.0, 0.2])
 @pytest.mark.parametrize("bounds", [None, MIXED], ids=["reals", "mixed"])
-def test_expected_improvement_is_averaged_over_plausible_structures(
-    bounds, rng, targets
-):
+def test_improvement_is_the_average_over_plausible_structures(bounds, target, rng):
     data = data_of(rng, [0, 1, 1, 2], 14, bounds)
-    state = undecided(rng, data)
-    (other,) = state["structure"]["others"]
-    make("logei", descents=1).propose(rng, state, data, 2)
-    for (models, _), believed in zip(targets, (0, 1), strict=True):
-        assert [weight for weight, _ in models] == pytest.approx([0.6, 0.4])
-        assert all(14 + believed == post.N for _, post in models)
-        assert models[0][1].gp.groups == state["groups"]
-        blocks = expand(tuple(map(tuple, other["groups"])), data.domain.blocks)
-        assert models[1][1].gp.groups == blocks
-        np.testing.assert_allclose(
-            models[1][1].gp.hyperparameters().log(), other["log_theta"], rtol=1e-12
-        )
+    surrogate = make("logei").surrogate(undecided(rng, data), data)
+    assert surrogate.weights == pytest.approx([0.6, 0.4])
+    U = data.domain.snap(rng.random((40, data.domain.dim)))
+    found = np.exp(-logei.improvement(surrogate, target).value(U))
+    expected = expected_improvement(surrogate, U, target)
+    likely = expected > 1e-6  # the textbook formula has no digits below
+    assert likely.any()
+    np.testing.assert_allclose(found[likely], expected[likely], rtol=1e-5)
 
 
-# ---------------------------------------------------------------------- polishing
+@pytest.mark.parametrize("bounds", [None, MIXED], ids=["reals", "mixed"])
+def test_each_point_of_a_batch_improves_on_the_fantasised_ones(bounds, rng):
+    data = data_of(rng, [0, 1, 1, 2], 14, bounds)
+    method, state = make("logei"), undecided(rng, data)
+    surrogate = method.surrogate(state, data)
+    found, _, _ = method.propose(rng, state, data, 2)
+    U = data.domain.snap(rng.random((1000, data.domain.dim)))
+    for u in found[:, None]:
+        best = expected_improvement(surrogate, U).max()
+        assert expected_improvement(surrogate, u)[0] > 0.99 * best
+        surrogate = surrogate.fantasised(u)
+
+
+# ---------------------------------------------------------------------- stagnation
 @pytest.mark.parametrize(
-    ("y", "polishing"),
+    ("y", "stagnated"),
     [
         # Spread about 1: two values level with the best, no gain.
         ([1.4, -0.9, 0.3, -1.2, -1.2005, -1.1998], True),
@@ -58,21 +64,36 @@ def test_expected_improvement_is_averaged_over_plausible_structures(
         ([0.0, 0.0, 0.0, 0.0], False),
     ],
 )
-def test_asks_that_only_polish_are_noticed(y, polishing):
+def test_stagnation_is_noticed_in_any_units(y, stagnated):
     y = np.array(y)
-    assert logei.is_polishing(y) is polishing
-    assert logei.is_polishing(31.0 * y - 7.0) is polishing
+    assert logei.has_stagnated(y) is stagnated
+    assert logei.has_stagnated(31.0 * y - 7.0) is stagnated
 
 
-def test_after_polishing_one_leap_is_looked_for(rng, targets, monkeypatch):
+def stagnating(rng):
+    """Return data whose last two points are next to the best one, and as good."""
     data = data_of(rng, [0, 1, 2], 14)
-    waiting = data.with_pending(rng.random((1, 3)))
-    method = make("logei", groups="singletons", descents=1, starts=1)
-    for polishing, given in ((False, data), (True, data), (True, waiting)):
-        monkeypatch.setattr(logei, "is_polishing", lambda _, answer=polishing: answer)
-        method.propose(rng, {}, given, 2)
-    leap = 0.03 * data.y.std()
-    assert [least for _, least in targets] == pytest.approx([0, 0, leap, 0, 0, 0])
+    best = int(np.argmin(data.y))
+    U, y = data.U.copy(), data.y.copy()
+    U[-2:] = np.clip(U[best] + [[1e-4], [-1e-4]], 0, 1)
+    y[-2:] = y[best] + 1e-4
+    return replace(data, U=U, y=y)
+
+
+@pytest.mark.parametrize("pending", [0, 1])
+def test_after_stagnation_the_first_point_promises_more(rng, pending):
+    data = stagnating(rng).with_pending(rng.random((pending, 3)))
+    assert logei.has_stagnated(data.y)
+    method = make("logei", groups="singletons", kernel="matern52")
+    _, state = method.update(rng, None, data)
+    target = logei.STAGNATION.target * data.y.std()
+    seen = [method.propose(np.random.default_rng(s), state, data, 1)[0] for s in (1, 2)]
+    surrogate = method.surrogate(state, data).fantasised(data.pending)
+    U = rng.random((2000, 3))
+    wanted = 0.0 if pending else target  # one exploration step at a time
+    for u in seen:
+        at = expected_improvement(surrogate, u, wanted)[0]
+        assert at > 0.99 * expected_improvement(surrogate, U, wanted).max()
 
 
 # ---------------------------------------------------------------------- draws
@@ -82,7 +103,7 @@ def test_after_polishing_one_leap_is_looked_for(rng, targets, monkeypatch):
         (36, 40, 10, 0, 5, 2),
         (36, 43, 10, 0, 5, 2),
         (36, 40, 6, 0, 5, 1),
-        (36, 44, 4, 0, 5, 0),  # too few wait
+        (36, 44, 4, 0, 5, 0),  # too few are pending
         (36, 44, 1, 0, 5, 0),
         (36, 44, 1, 9, 5, 1),  # workers that come back one by one: every fifth ask
         (36, 45, 1, 9, 5, 0),
@@ -91,33 +112,33 @@ def test_after_polishing_one_leap_is_looked_for(rng, targets, monkeypatch):
         (35, 40, 10, 0, 5, 0),  # too few observations of three parameters
     ],
 )
-def test_some_of_many_waiting_points_minimise_draws(
-    N, step, q, pending, every, draws, rng, targets, monkeypatch
+def test_some_of_many_pending_points_minimise_draws(
+    N, step, q, pending, every, draws, rng
 ):
     data = replace(data_of(rng, [0, 1, 2], N), step=step)
     data = data.with_pending(rng.random((pending, 3)))
-    counts, given = [], rng.random((draws, 3))
+    method = make("logei", groups="singletons", draw_every=every)
+    assert method._draws(data, q) == draws
 
-    def drawn(settings, draw, rng, post, state, data, count):
-        assert post.N == N  # a draw does not believe in other points
-        counts.append(count)
-        return given, state
 
-    monkeypatch.setattr(logei, "minimise_draws", drawn)
-    method = make("logei", groups="singletons", descents=1, starts=1, draw_every=every)
-    found, state, _ = method.propose(rng, {}, data, q)
-    assert counts == [draws] * (draws > 0)
-    assert len(targets) == q - draws
-    np.testing.assert_array_equal(found[q - draws :], given)
-    assert "candidates" not in state
+def test_draws_do_not_depend_on_pending_points(rng):
+    data = data_of(rng, [0, 1, 2], 40)
+    method = make("logei", groups="singletons", draw_every=1)
+    _, state = method.update(rng, None, data)
+    waiting = data.with_pending(rng.random((4, 3)))
+    alone, busy = (
+        method.propose(np.random.default_rng(5), state, given, 2)[0]
+        for given in (data, waiting)
+    )
+    np.testing.assert_array_equal(alone, busy)
 
 
 def test_draws_of_a_batch_are_low_points_of_the_model(rng):
     data = data_of(rng, [0, 1, 1], 40)
     method = make("logei", groups=[[0], [1, 2]], draw_every=1)
-    models, state, _ = method.models(rng, {}, data)
+    surrogate, state = method.update(rng, None, data)
     found, _, _ = method.propose(rng, state, data, 6)
-    (post,) = (post for _, post in models)
+    post = surrogate.posterior
     usual = post.predict(rng.random((400, 3)))[0]
     assert np.max(post.predict(found)[0]) < np.quantile(usual, 0.1)
     assert len(np.unique(found.round(6), axis=0)) == 6

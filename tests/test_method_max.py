@@ -1,6 +1,5 @@
 """max: entropy of the minimum against integration, and the contract of a method."""
 
-import json
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ from scipy.integrate import quad
 
 from irregular import frozen, random_gp
 from reference import finite_difference
+from searches import saved
 from sumbo.acquisition.entropy import minimum_entropy, minimum_entropy_gradient
 from sumbo.data import prepare
 from sumbo.errors import ArgumentError
@@ -43,7 +43,7 @@ def observed(rng, space, N, y=None, pending=0):
 
 def propose(data, q=1, state=None, seed=17, **settings):
     rule = make("max", **{**QUICK, **settings})
-    return rule.propose(np.random.default_rng(seed), state or {}, data, q)
+    return rule.propose(np.random.default_rng(seed), state, data, q)
 
 
 # ---------------------------------------------------------------------- entropy
@@ -126,14 +126,9 @@ def test_points_depend_on_generator_and_state_alone(rng):
 def test_state_survives_arrays_and_json(rng):
     data = observed(rng, cube(3), 12)
     _, state, _ = propose(data)
-    saved = {
-        key: np.array(value.tolist(), dtype=value.dtype)
-        if isinstance(value, np.ndarray)
-        else json.loads(json.dumps(value))
-        for key, value in state.items()
-    }
+    known = saved(state, make("max"))
     more = observed(rng, cube(3), 15)
-    one, other = propose(more, state=state), propose(more, state=saved)
+    one, other = propose(more, state=state), propose(more, state=known)
     np.testing.assert_array_equal(one[0], other[0])
 
 
@@ -142,10 +137,10 @@ def test_structure_is_learned_again_when_enough_was_observed(rng):
     assert info.refitted
     _, same, info = propose(observed(rng, cube(3), 15), state=state, refit=4)
     assert not info.refitted
-    assert same["fitted_at"] == 12
+    assert same.fitted_at == 12
     _, new, info = propose(observed(rng, cube(3), 16), state=state, refit=4)
     assert info.refitted
-    assert new["fitted_at"] == 16
+    assert new.fitted_at == 16
 
 
 @pytest.mark.parametrize("N", [2, 9])
@@ -226,21 +221,21 @@ def test_candidates_cover_the_box_and_what_was_observed(rng):
             assert {0.0, 1.0} <= set(Z[:, 0])
 
 
-def test_pending_points_and_earlier_ones_of_a_batch_are_believed(rng, monkeypatch):
+def test_pending_points_and_earlier_ones_of_a_batch_are_fantasised(rng, monkeypatch):
     data = observed(rng, cube(3), 12, pending=2)
     posts = []
     cls: Any = EntropySearch
     original = cls._most_informative
 
-    def spy(self, rng, post, data):
-        posts.append(post)
-        return original(self, rng, post, data)
+    def spy(self, rng, surrogate):
+        posts.append(surrogate.posterior)
+        return original(self, rng, surrogate)
 
     monkeypatch.setattr(EntropySearch, "_most_informative", spy)
     U, _, _ = propose(data, 3)
     np.testing.assert_array_equal(posts[0].X, np.vstack([data.U, data.pending]))
     np.testing.assert_array_equal(posts[2].X[14:], U[:2])
-    # Believing the mean moves it nowhere, but leaves less to learn there.
+    # Observing the mean moves it nowhere, but leaves less to learn there.
     plain = posts[0].gp.condition(data.U, data.y)
     (mean, var), (before, wider) = posts[2].predict(U), plain.predict(U)
     np.testing.assert_allclose(mean, before, atol=1e-8)

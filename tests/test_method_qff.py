@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from irregular import frozen
-from sumbo.checkpoint import join_state, split_state
+from searches import appended, saved
 from sumbo.data import prepare
 from sumbo.errors import ArgumentError
 from sumbo.methods import make
@@ -34,7 +34,7 @@ def observed(rng, space=SPACE, N=17, y=None, pending=0):
 
 def propose(data, q=1, seed=17, **settings):
     rule = make("qff", **settings)
-    return rule.propose(np.random.default_rng(seed), {}, data, q)
+    return rule.propose(np.random.default_rng(seed), None, data, q)
 
 
 def drawn_parts(data, q, seed=17):
@@ -115,7 +115,7 @@ def test_points_lie_in_the_cube_whatever_is_pending(rng, q, pending):
 def test_poor_data_are_survived(rng, kind):
     if kind == "duplicated":
         data = observed(rng, N=4)
-        data = data.appended(np.tile(data.U, (6, 1)), np.tile(data.y, 6) + 0.01)
+        data = appended(data, np.tile(data.U, (6, 1)), np.tile(data.y, 6) + 0.01)
     else:
         N = {"constant": 11, "two": 2, "none": 0}[kind]
         data = observed(rng, N=N, y=np.full(N, 3.7) if kind == "constant" else None)
@@ -135,10 +135,10 @@ def test_the_same_generator_gives_the_same_points_and_data_stay(rng):
 def test_state_survives_a_file(rng):
     data = observed(rng)
     rule = make("qff", groups=((0, 1), (2,)), lengthscale=0.3, nodes=20)
-    _, state, _ = rule.propose(np.random.default_rng(3), {}, data, 1)
-    saved = join_state(*split_state(state))
+    _, state, _ = rule.propose(np.random.default_rng(3), None, data, 1)
+    known = saved(state, rule)
     one = rule.propose(np.random.default_rng(4), state, data, 2)[0]
-    other = rule.propose(np.random.default_rng(4), saved, data, 2)[0]
+    other = rule.propose(np.random.default_rng(4), known, data, 2)[0]
     np.testing.assert_array_equal(one, other)
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from sumbo.errors import CheckpointError
-from sumbo.typing import State, ndarray
+from sumbo.typing import ndarray
 
 FORMAT = 1
 MAGIC = "sumbo"
@@ -126,7 +126,7 @@ def load(
 
 
 def split_state(
-    state: State, prefix: str = "state"
+    state: Any, prefix: str = "state"
 ) -> tuple[dict[str, Any], dict[str, ndarray]]:
     """Return the JSON part of a nested state, and its arrays, named prefix/number.
 

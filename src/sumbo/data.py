@@ -1,7 +1,7 @@
 """Observations as models see them: the one place where y changes its units.
 
 A `Transform` maps the user's y to model units z, strictly increasing on the whole
-line. `Data` holds unit-cube points and z, immutable and in the order told.
+line. `Data` holds unit-cube points with both, immutable and in the order told.
 """
 
 import math
@@ -11,6 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from sumbo.errors import ArgumentError
+from sumbo.state import State
 from sumbo.typing import Bool, Domain, Float, ndarray
 
 Kind = Literal["standardise", "log", "none"]
@@ -31,7 +32,7 @@ FEWEST = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Transform:
+class Transform(State):
     """The map z = (w((y / 2^exponent - anchor) / width) - mean) / sd.
 
     ``log`` has w(v) = log(1 + v) for v ≥ 0 and w(v) = v below, where values better
@@ -141,18 +142,35 @@ def _resolution(distances: Float[ndarray, " N"]) -> float:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Data:
-    """What a method may know: points, values in model units, and what is pending."""
+    """What a method may know: points, their values, and what is pending.
 
-    U: Float[ndarray, "N P"]  # points told, in the unit cube, in the order told
-    y: Float[ndarray, " N"]  # model units; pessimistic where the evaluation failed
+    Attributes:
+        U: Observed points in the unit cube, in the order told.
+        y: Values in model units; where the evaluation failed, the worst of the others.
+        values: Values in the user's units, to be minimised; NaN where it failed.
+        failed: Whether the evaluation failed.
+        pending: Points asked and not yet told.
+        domain: The search space.
+        step: How many points were asked so far.
+        asks: How often the method was asked for points so far.
+        kind: The transform that the user wants: ``"auto"``, ``"standardise"``,
+            ``"log"`` or ``"none"``.
+        transform: The transform between ``values`` and ``y``.
+    """
+
+    U: Float[ndarray, "N P"]
+    y: Float[ndarray, " N"]
+    values: Float[ndarray, " N"]
     failed: Bool[ndarray, " N"]
-    pending: Float[ndarray, "K P"]  # asked, not yet told
+    pending: Float[ndarray, "K P"]
     domain: Domain
-    step: int  # how many points were asked so far
+    step: int
+    asks: int = 0
+    kind: str = "auto"
     transform: Transform
 
     def __post_init__(self) -> None:
-        for name in ("U", "y", "failed", "pending"):
+        for name in ("U", "y", "values", "failed", "pending"):
             array = np.array(getattr(self, name))
             array.setflags(write=False)
             object.__setattr__(self, name, array)
@@ -164,25 +182,24 @@ class Data:
             return None
         return int(np.argmin(np.where(self.failed, np.inf, self.y)))
 
+    def under(self, transform: Transform) -> "Data":
+        """Return the same observations with ``y`` in the units of a transform."""
+        if transform == self.transform:
+            return self
+        y = _in_model_units(self.values, self.failed, transform)
+        return replace(self, y=y, transform=transform)
+
     def at_most(self, count: int) -> "Data":
         """Return the data, or that many of its rows, evenly spaced, if it has more."""
         if len(self.y) <= count:
             return self
         rows = np.linspace(0, len(self.y) - 1, count).round().astype(int)
-        return replace(self, U=self.U[rows], y=self.y[rows], failed=self.failed[rows])
+        columns = ("U", "y", "values", "failed")
+        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
     def with_pending(self, U: Float[ndarray, "n P"]) -> "Data":
         """Return the data with ``U`` added to the pending points."""
         return replace(self, pending=np.concatenate([self.pending, U]))
-
-    def appended(self, U: Float[ndarray, "n P"], y: Float[ndarray, " n"]) -> "Data":
-        """Return the data with rows added at the end, ``y`` in model units."""
-        return replace(
-            self,
-            U=np.concatenate([self.U, U]),
-            y=np.concatenate([self.y, y]),
-            failed=np.concatenate([self.failed, np.zeros(len(y), dtype=bool)]),
-        )
 
 
 def prepare(
@@ -193,25 +210,36 @@ def prepare(
     pending: Float[ndarray, "K P"],
     domain: Domain,
     step: int,
+    asks: int = 0,
     kind: str = "auto",
 ) -> Data:
-    """Return the data in model units, from values in the user's units.
+    """Return the data in model units, from values ``y`` in the user's units.
 
-    The transform is that of the successful values. Failed rows, whose ``y`` is
-    ignored, get the worst of them, so that a model avoids the place; 0 if there is
-    none.
+    The transform is that of the successful values; "auto" standardises, or takes
+    logarithms if the values span decades. Failed rows, whose ``y`` is ignored, get the
+    worst successful value, so that a model avoids the place; 0 if there is none.
     """
-    transform = choose_transform(y[~failed], kind)
-    z = np.zeros(len(y))
-    if not failed.all():
-        z[~failed] = transform.forward(y[~failed])
-        z[failed] = z[~failed].max()
+    values = np.where(failed, np.nan, y)
+    transform = choose_transform(values[~failed], kind)
     return Data(
         U=U,
-        y=z,
+        y=_in_model_units(values, failed, transform),
+        values=values,
         failed=failed,
         pending=pending,
         domain=domain,
         step=step,
+        asks=asks,
+        kind=kind,
         transform=transform,
     )
+
+
+def _in_model_units(
+    values: Float[ndarray, " N"], failed: Bool[ndarray, " N"], transform: Transform
+) -> Float[ndarray, " N"]:
+    z = np.zeros(len(values))
+    if not failed.all():
+        z[~failed] = transform.forward(values[~failed])
+        z[failed] = z[~failed].max()
+    return z

@@ -5,7 +5,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterable
 from importlib.metadata import entry_points
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from sumbo.errors import ArgumentError, UnknownNameError
 
@@ -19,6 +19,18 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if close:
         return f"Did you mean {' or '.join(repr(c) for c in close)}?"
     return f"Known names: {', '.join(known)}."
+
+
+def require_one_of(name: str, value: Any, known: Iterable[str]) -> None:
+    """Check an argument that has few values.
+
+    Raises:
+        ArgumentError: If the value is none of them.
+    """
+    known = tuple(known)
+    if value not in known:
+        msg = f"{name}={value!r} is unknown. {nearest(str(value), known)}"
+        raise ArgumentError(msg)
 
 
 class Registry(Generic[T]):
@@ -70,6 +82,24 @@ class Registry(Generic[T]):
         """Return all registered names, in order of registration."""
         self._load()
         return tuple(self._items)
+
+    def name_of(self, item: T) -> str | None:
+        """Return the name under which an object is registered, None if it is not."""
+        return next((name for name in self.names() if self._items[name] is item), None)
+
+    def by_class_name(self, name: str, module: str) -> T:
+        """Return the registered class of that name, as an attribute of a module.
+
+        Raises:
+            AttributeError: If there is none.
+        """
+        # Dunder names are asked for by the import system, before anything is loaded.
+        if not name.startswith("_"):
+            self._load()
+            for item in self._items.values():
+                if getattr(item, "__name__", None) == name:
+                    return item
+        raise AttributeError(f"module {module!r} has no attribute {name!r}.")
 
     def _load(self) -> None:
         if self._loaded:

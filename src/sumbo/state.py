@@ -7,7 +7,7 @@ fields. Everyone else hands it back, or turns it into arrays and JSON values wit
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Self, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 from sumbo.errors import CheckpointError
 
@@ -34,7 +34,7 @@ class State:
         return {f.name: _packed(getattr(self, f.name)) for f in _fields(type(self))}
 
     @classmethod
-    def unpack(cls, packed: Any, **known: Any) -> Self:
+    def unpack(cls, packed: Any, **known: Any) -> Any:
         """Return the state whose ``pack`` was given.
 
         Fields in ``known`` are taken from there: the types of some are not known to
@@ -54,7 +54,7 @@ class State:
 
 
 def _fields(cls: type) -> tuple[dataclasses.Field, ...]:
-    return dataclasses.fields(cls)  # pyright: ignore[reportArgumentType]
+    return dataclasses.fields(cls)
 
 
 def _packed(value: Any) -> Any:

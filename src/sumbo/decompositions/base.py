@@ -68,6 +68,12 @@ class Decomposition(ABC):
             last: The model that was last fitted, in unit-cube coordinates.
         """
 
+    def restore(self, packed: Any) -> State | None:
+        """Return the memory that a checkpoint holds."""
+        if packed is None or self.remembers is None:
+            return None
+        return self.remembers.unpack(packed)
+
     def structures(self, memory: Any) -> tuple[Groups, ...]:
         """Return groups of parameters that were visited lately, the last ones last."""
         del memory

@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 from scipy.optimize import OptimizeResult
 
+from sumbo.decompositions import Decomposition
 from sumbo.errors import ArgumentError, MissingExtraError
-from sumbo.linalg import one_blas_thread
-from sumbo.methods import make
-from sumbo.methods.base import Method
-from sumbo.optimizer.asktell import TRANSFORMS
+from sumbo.methods import Method
+from sumbo.optimizer.engine import Engine, Snapshot, as_count, make_engine
 from sumbo.registry import nearest
 from sumbo.rng import Seed, as_seed, rng_at
-from sumbo.space import Space
-from sumbo.typing import Float, Groups, State, ndarray
+from sumbo.space import Real, Space
+from sumbo.typing import Groups
 
 try:
     import optuna
@@ -43,6 +42,9 @@ __all__ = ["SumboSampler", "finish_running", "to_optuna_study"]
 
 # States of a method that are kept, to be recomputed if they are needed later.
 REMEMBERED = 32
+# Refits that are repeated one by one in a process that knows none of them. A method
+# that was refitted more often is refitted at doublings of the trials instead.
+MOST_REFITS = 24
 
 
 class SumboSampler(optuna.samplers.BaseSampler):
@@ -50,18 +52,19 @@ class SumboSampler(optuna.samplers.BaseSampler):
 
     Parameters that all completed trials share are suggested together, the others
     (of branches, or with changing ranges) uniformly. Trials that run elsewhere are
-    pending points; failed ones are avoided.
+    pending points; failed ones are avoided. Points are chosen by the same engine as in
+    ``sumbo.Optimizer``.
 
     Args:
-        method: A name from ``sumbo.methods.names()``.
+        method: A name from ``sumbo.methods.names()``, or an instance.
         groups: Groups of parameter names, such as ``[("lr", "decay"), ("depth",)]``;
             parameters that are not named are groups of their own. Or the name of a
-            decomposition. Default the method's own.
+            decomposition, or an instance. Default the method's own.
         seed: A number makes the suggestions reproducible, and a study resumable; give
             the same one to all workers. None draws one.
-        n_startup_trials: Finished trials before the model takes over.
+        n_startup_trials: Trials before the model takes over, running ones included.
         preset: ``"paper"`` sets the method up as the paper did.
-        transform: Scaling of the values, see ``sumbo.Optimizer``.
+        transform: Transform of the values, see ``sumbo.Optimizer``.
         settings: Settings of the method, see its class.
 
     Raises:
@@ -70,33 +73,30 @@ class SumboSampler(optuna.samplers.BaseSampler):
 
     def __init__(
         self,
-        method: str = "logei",
+        method: str | Method = "logei",
         groups: Any = None,
         seed: Seed = None,
         n_startup_trials: int = 20,
         *,
         preset: str | None = None,
-        transform: str = "auto",
+        transform: str | None = None,
         **settings: Any,
     ) -> None:
-        counts = isinstance(n_startup_trials, (int, np.integer))
-        if not counts or isinstance(n_startup_trials, bool) or n_startup_trials < 0:
-            msg = f"n_startup_trials={n_startup_trials!r} is not an integer, 0 or more."
-            raise ArgumentError(msg)
-        if transform not in TRANSFORMS:
-            msg = f"transform={transform!r} is unknown. "
-            raise ArgumentError(msg + nearest(str(transform), TRANSFORMS))
         self._seed = as_seed(seed)
-        self._n_startup_trials = int(n_startup_trials)
-        self._transform = transform
-        if isinstance(groups, str):
-            settings["groups"] = groups
-        self._method_settings = (method, preset, settings)
+        self._n_startup_trials = as_count("n_startup_trials", n_startup_trials, 0)
         self._groups = _named_groups(groups)
-        self._memory: dict[bytes, State] = {}
+        self._options = {
+            "method": method,
+            "groups": groups if self._groups is None else None,
+            "preset": preset,
+            "transform": transform,
+            "settings": settings,
+        }
+        self._memory: dict[bytes, Any] = {}
         # Wrong settings are refused now, not when the model is first used.
         names = sorted({name for group in self._groups or () for name in group})
-        self._method(names, names)
+        space = Space.of([Real(name, 0.0, 1.0) for name in names or ["x"]])
+        self._engine(space, names)
 
     # ------------------------------------------------------------------ Optuna asks
     def infer_relative_search_space(
@@ -117,13 +117,11 @@ class SumboSampler(optuna.samplers.BaseSampler):
         if not search_space:
             return {}
         record = Record.of(study, trial, search_space)
-        rng = rng_at(self._seed, "optuna", trial.number)
-        with one_blas_thread():
-            numbers = record.numbers(self._propose(rng, trial.number, record))
-        numbers = record.unseen(rng, numbers)
+        numbers = self._ask(record, trial.number)
         # Another worker may propose the same point right now. Both tell the storage
         # before they look again, so at least one of them notices, and moves.
         record.share(study, trial, numbers)
+        rng = rng_at(self._seed, "optuna", trial.number)
         moved = Record.of(study, trial, search_space).unseen(rng, numbers)
         if moved != numbers:
             record.share(study, trial, moved)
@@ -150,48 +148,73 @@ class SumboSampler(optuna.samplers.BaseSampler):
         """Do nothing: trials that run in parallel differ by their numbers."""
 
     # ------------------------------------------------------------------ inside
-    def _propose(
-        self, rng: np.random.Generator, number: int, record: Record
-    ) -> Float[ndarray, "1 P"]:
+    def _ask(self, record: Record, number: int) -> list[float]:
+        """Return the parameters of a trial as numbers."""
+        engine = self._engine(record.space, record.known)
         N = len(record.raw)
-        if self._n_startup_trials > N or record.values(N)[1].all():
-            return rng.random((1, record.space.dim))
-        method = self._method(record.space.names, record.known)
-        state = self._state(method, record)
-        if "asks" in state:  # a method that counts its asks has seen every trial
-            state = {**state, "asks": max(0, number - self._n_startup_trials)}
-        data = record.data(N, record.pending, number, self._transform)
-        return method.propose(rng, state, data, 1)[0]
+        points = self._refit_points(engine.method, N + 1)
+        before = [n for n in points if n < N]
+        now = Snapshot(
+            history=record.history(N, pending=True),
+            state=self._state(engine, record, before),
+            steps=number,
+            asks=max(0, number - engine.n_init),
+        )
+        X, after, _ = engine.ask(now, 1)
+        if N in points and number == N and len(now.history.pending_X) == 0:
+            # Nothing runs elsewhere: this refit is the one that later trials need.
+            self._remember(self._key(engine, record, points), after.state)
+        return [float(value) for value in X[0]]
 
-    def _state(self, method: Method, record: Record) -> State:
+    def _state(self, engine: Engine, record: Record, points: list[int]) -> Any:
         """Return what the method remembers, computed from the first trials alone.
 
-        Fits happen at fixed numbers of trials. Each starts from the one at about half
-        as many, so a process that knows nothing needs log₂ N fits, not N / refit.
+        Refits happen at numbers of trials that do not depend on who asks. A process
+        that has not made them makes them now, each from the state of the one before.
         """
-        first = max(1, self._n_startup_trials)
-        points = _fit_points(len(record.raw), first, getattr(method, "refit", None))
-        state: State = {}
-        for n in points:
-            key = hashlib.blake2b(repr(method).encode() + record.content(n)).digest()
+        state = None
+        for i, n in enumerate(points):
+            key = self._key(engine, record, points[: i + 1])
             known = self._memory.pop(key, None)
-            if known is None and not record.values(n)[1].all():
-                rng = rng_at(self._seed, "optuna fit", n)
-                nothing = np.empty((0, record.space.dim))
-                data = record.data(n, nothing, n, self._transform)
-                known = method.propose(rng, state, data, 1)[1]
-            state = known or {}
-            self._memory[key] = state
-        for key in list(self._memory)[:-REMEMBERED]:
-            self._memory.pop(key, None)
+            history = record.history(n, pending=False)
+            if known is None and history.successes:
+                asks = max(0, n - engine.n_init)
+                now = Snapshot(history=history, state=state, steps=n, asks=asks)
+                known = engine.ask(now, 1)[1].state
+            state = known
+            self._remember(key, state)
         return state
 
-    def _method(self, names: Sequence[str], known: Sequence[str]) -> Method:
-        method, preset, settings = self._method_settings
-        if self._groups is None:
-            return make(method, preset, **settings)
-        groups = _numbered(self._groups, names, known)
-        return make(method, preset, **settings, groups=groups)
+    def _refit_points(self, method: Method, end: int) -> list[int]:
+        """Return the numbers of trials, less than ``end``, at which refits happen."""
+        first = max(1, self._n_startup_trials)
+        doublings = [first << k for k in range(end.bit_length()) if first << k < end]
+        if method.next_refit(first) is None:
+            return doublings if method.remembers is not None else []
+        points, n = [], first
+        while n < end:
+            points.append(n)
+            n = method.next_refit(n) or end
+        if len(points) <= MOST_REFITS:
+            return points
+        return [n for n in doublings if n < points[-1]] + points[-1:]
+
+    def _key(self, engine: Engine, record: Record, points: list[int]) -> bytes:
+        chain = repr((engine.method, points)).encode()
+        return hashlib.blake2b(chain + record.content(points[-1])).digest()
+
+    def _remember(self, key: bytes, state: Any) -> None:
+        self._memory[key] = state
+        for old in list(self._memory)[:-REMEMBERED]:
+            self._memory.pop(old, None)
+
+    def _engine(self, space: Space, known: Sequence[str]) -> Engine:
+        options = dict(self._options)
+        if self._groups is not None:
+            options["groups"] = _numbered(self._groups, space.names, known)
+        return make_engine(
+            space, seed=self._seed, n_init=self._n_startup_trials, **options
+        )
 
 
 def finish_running(study: Study, objective: Callable[[Trial], float]) -> int:
@@ -245,28 +268,13 @@ def to_optuna_study(
     return study
 
 
-def _fit_points(N: int, first: int, refit: int | None) -> list[int]:
-    """Return after how many trials fits are made: doublings, and the latest one.
-
-    A method without ``refit`` fits at every ask, from the last doubling.
-    """
-    points, n = [], first
-    while n <= N:
-        points.append(n)
-        n *= 2
-    if points and refit:
-        last = first + (N - first) // refit * refit
-        points = [n for n in points if n < last] + [last]
-    return points
-
-
 def _named_groups(groups: Any) -> tuple[tuple[str, ...], ...] | None:
-    """Return groups of names as tuples, None for the name of a decomposition.
+    """Return groups of names as tuples, None for a decomposition.
 
     Raises:
         ArgumentError: If they are no groups of names.
     """
-    if groups is None or isinstance(groups, str):
+    if groups is None or isinstance(groups, (str, Decomposition)):
         return None
     try:
         named = tuple((g,) if isinstance(g, str) else tuple(g) for g in groups)

@@ -15,11 +15,10 @@ from optuna.distributions import (
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from sumbo.data import Data, prepare
 from sumbo.optimizer.duplicates import distinct
+from sumbo.optimizer.history import History
 from sumbo.space import Categorical, Integer, Parameter, Real, Space
 from sumbo.space.parameters import LARGEST_INTEGER
-from sumbo.surrogate.transform import settle
 from sumbo.typing import Bool, Float, ndarray
 
 SearchSpace = dict[str, BaseDistribution]
@@ -34,10 +33,12 @@ class Record:
     """
 
     space: Space
+    X: Float[ndarray, "N K"]
     U: Float[ndarray, "N P"]
     raw: Float[ndarray, " N"]
     pruned: Bool[ndarray, " N"]
-    pending: Float[ndarray, "Q P"]
+    pending_X: Float[ndarray, "Q K"]
+    pending_U: Float[ndarray, "Q P"]
     known: tuple[str, ...]  # every parameter of any trial
     key: str  # under which workers share their proposals
 
@@ -67,10 +68,12 @@ class Record:
         space = space_of(search_space)
         return cls(
             space=space,
+            X=_matrix(told, len(search_space)),
             U=_encoded(space, told),
             raw=np.array(raw, dtype=np.float64),
             pruned=np.array(pruned, dtype=bool),
-            pending=_encoded(space, pending),
+            pending_X=_matrix(pending, len(search_space)),
+            pending_U=_encoded(space, pending),
             known=tuple(sorted(names)),
             key=key,
         )
@@ -89,19 +92,17 @@ class Record:
             y[pruned] = np.maximum(y[pruned], np.median(completed))
         return y, ~np.isfinite(y)
 
-    def data(
-        self, n: int, pending: Float[ndarray, "Q P"], step: int, transform: str
-    ) -> Data:
-        """Return what a method sees of the first n trials."""
+    def history(self, n: int, *, pending: bool) -> History:
+        """Return what a run has seen after the first n trials."""
         y, failed = self.values(n)
-        return prepare(
+        rows = slice(None) if pending else slice(0)
+        return History(
+            X=self.X[:n],
             U=self.U[:n],
-            y=y,
+            y=np.where(failed, np.nan, y),
             failed=failed,
-            pending=pending,
-            domain=self.space,
-            step=step,
-            kind=settle(transform, self.U[:n], y, failed),
+            pending_X=self.pending_X[rows],
+            pending_U=self.pending_U[rows],
         )
 
     def content(self, n: int) -> bytes:
@@ -109,15 +110,13 @@ class Record:
         arrays = (self.U[:n], self.raw[:n], self.pruned[:n])
         return repr(self.space).encode() + b"".join(a.tobytes() for a in arrays)
 
-    def numbers(self, U: Float[ndarray, "1 P"]) -> list[float]:
-        """Return a point of the cube as one number per parameter."""
-        return [float(number) for number in self.space.decode(U)[0]]
-
     def unseen(self, rng: np.random.Generator, numbers: list[float]) -> list[float]:
         """Return the point, moved if another trial has it."""
         U = _encoded(self.space, [numbers])
-        moved = distinct(rng, self.space, U, np.vstack([self.U, self.pending]))
-        return numbers if np.array_equal(moved, U) else self.numbers(moved)
+        moved = distinct(rng, self.space, U, np.vstack([self.U, self.pending_U]))
+        if np.array_equal(moved, U):
+            return numbers
+        return [float(number) for number in self.space.decode(moved)[0]]
 
     def share(self, study: Study, trial: FrozenTrial, numbers: list[float]) -> None:
         """Tell other workers the point before its parameters are stored one by one."""
@@ -179,6 +178,10 @@ def _row_of(t: FrozenTrial, search_space: SearchSpace, key: str) -> list[float] 
             same = t.distributions[name] == d
             row[j] = number_of(d, t.params[name]) if same else None
     return None if None in row else row
+
+
+def _matrix(rows: list[list[float]], columns: int) -> Float[ndarray, "n K"]:
+    return np.array(rows, dtype=np.float64).reshape(len(rows), columns)
 
 
 def _encoded(space: Space, rows: list[list[float]]) -> Float[ndarray, "n P"]:

@@ -1,5 +1,14 @@
-"""Methods: each proposes points, one file each, named as in the paper."""
+"""Methods: each proposes points, one file each, named as in the paper.
+
+The classes are attributes of this package too: ``sumbo.methods.Thompson``.
+"""
+
+from typing import Any
 
 from sumbo.methods.base import METHODS, Info, Method, make, names
 
 __all__ = ["METHODS", "Info", "Method", "make", "names"]
+
+
+def __getattr__(name: str) -> Any:
+    return METHODS.by_class_name(name, __name__)

@@ -8,16 +8,16 @@ import numpy as np
 from sumbo.acquisition.bound import Bound
 from sumbo.data import Data
 from sumbo.errors import ArgumentError
-from sumbo.methods.base import (
-    METHODS,
-    CandidateSearch,
-    Info,
-    Models,
-    believing,
+from sumbo.methods.base import METHODS, CandidateSearch, Info
+from sumbo.search import (
+    Parts,
+    components,
+    draw_candidates,
     free_coordinates,
+    minimise_sum,
 )
-from sumbo.search import Parts, components, draw_candidates, minimise_sum
-from sumbo.typing import Float, State, ndarray
+from sumbo.surrogate import AdditiveState, Surrogate
+from sumbo.typing import Float, ndarray
 
 
 @METHODS.register("alcb2")
@@ -26,8 +26,11 @@ class AdditiveLCB(CandidateSearch):
     """Return the minimiser of Σ_m μ_m − β σ_m; [kandasamy2015] with constant β.
 
     Where more than one structure is plausible, the bound is averaged over them.
-    Batches and pending points are hallucinated: the model believes its own mean
+    Batches and pending points are fantasised: each posterior observes its own mean
     there, so the mean stays and the variance shrinks; [desautels2014].
+
+    Attributes:
+        beta: The factor β of the standard deviation.
     """
 
     cite: ClassVar[str] = "kandasamy2015"
@@ -43,22 +46,24 @@ class AdditiveLCB(CandidateSearch):
             raise ArgumentError(msg)
 
     def propose(
-        self, rng: np.random.Generator, state: State, data: Data, q: int
-    ) -> tuple[Float[ndarray, "q P"], State, Info]:
-        """Return q minimisers, each chosen with the earlier ones hallucinated."""
-        models, state, info = self.models(rng, state, data, q)
-        if len(data.pending):
-            models = believing(models, data.pending)
+        self, rng: np.random.Generator, state: AdditiveState | None, data: Data, q: int
+    ) -> tuple[Float[ndarray, "q P"], AdditiveState, Info]:
+        """Return q minimisers, each chosen with the earlier ones fantasised."""
+        surrogate, state = self.update(rng, state, data, q)
+        info = Info.of(surrogate)
+        surrogate = surrogate.fantasised(data.pending)
         out = np.empty((q, data.domain.dim))
         for i in range(q):
-            out[i] = self._minimise(rng, models, data)
+            out[i] = self._minimise(rng, surrogate)
             if i + 1 < q:
-                models = believing(models, out[i : i + 1])
+                surrogate = surrogate.fantasised(out[i : i + 1])
         return out, state, info
 
     def _minimise(
-        self, rng: np.random.Generator, models: Models, data: Data
+        self, rng: np.random.Generator, surrogate: Surrogate
     ) -> Float[ndarray, " P"]:
+        data = surrogate.data
+        models = list(zip(surrogate.weights, surrogate.posteriors, strict=True))
         bound = Bound(models=models, beta=self.beta)
         parts = components(bound.groups)
         Z = draw_candidates(rng, data, parts, self.candidates, self.spread)

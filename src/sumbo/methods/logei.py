@@ -8,52 +8,65 @@ import numpy as np
 from sumbo.acquisition.improvement import Averaged, Improvement
 from sumbo.data import Data
 from sumbo.errors import require_positive_integer
-from sumbo.methods.base import (
-    METHODS,
-    AdditiveModel,
-    CandidateSearch,
-    Info,
-    Models,
-    believing,
-    free_coordinates,
-    minimise_draws,
-)
+from sumbo.methods.base import METHODS, Info, Method
 from sumbo.sampling.expansion import expand_joint
+from sumbo.search import CandidateSettings, free_coordinates, minimise_draws
 from sumbo.search.whole import minimise_whole, whole_candidates
-from sumbo.typing import Float, State, ndarray
+from sumbo.surrogate import AdditiveModel, AdditiveState, Surrogate
+from sumbo.typing import Float, ndarray
 
-# Asks in a row that may end level with the best without a gain to speak of; the next
-# one looks for a leap. All in standard deviations of the values: on a function with
-# many valleys, the sure last digits of one must not keep the search from the others.
-PATIENCE = 2
-LEVEL, GAIN, LEAP = 1e-2, 2e-3, 3e-2
-# Observations per parameter from which draws are made: where the model knows little
-# of some parameters, a draw is a guess at these, and wins no more than it loses.
-KNOWN = 12
 # How draws are searched; their candidates are used once.
-_SEARCH = CandidateSearch(fresh_candidates=True)
+_SEARCH = CandidateSettings(fresh_candidates=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stagnation:
+    """When the search has stagnated, and what the exploration step then asks for.
+
+    All but ``patience`` are in standard deviations of the values. On a function with
+    many valleys, certain but tiny gains in one of them must not keep the search from
+    the others.
+
+    Attributes:
+        patience: The number of last values that are looked at.
+        level: They are level with the best if they are within this distance of it.
+        gain: They brought no gain if the best improved by less than this.
+        target: The improvement that the exploration step must promise.
+    """
+
+    patience: int = 2
+    level: float = 1e-2
+    gain: float = 2e-3
+    target: float = 3e-2
+
+
+STAGNATION = Stagnation()
 
 
 @METHODS.register("logei")
 @dataclass(frozen=True, kw_only=True)
-class LogExpectedImprovement(AdditiveModel):
+class LogExpectedImprovement(AdditiveModel, Method):
     """Return the maximiser of the log of expected improvement; [ament2023].
 
     The variance is that of the sum, bilateral covariances included. Parts only guide
     the search. Where more than one structure is plausible, expected improvement is
-    averaged over them. When two points in a row only polished the best one, the next
-    is to improve on it by three hundredths of the values' spread.
+    averaged over them. When the search has stagnated, the next point is an exploration
+    step: it must promise a larger improvement.
 
-    Batches and pending points are hallucinated: the model believes its own mean there,
-    so that the variance shrinks around them; [desautels2014]. Where data are many and
-    many points wait for their values, some are minimisers of joint draws instead: they
-    do not depend on what the model believes of the others.
+    Batches and pending points are fantasised: each posterior observes its own mean
+    there, so that the variance shrinks around them; [desautels2014]. With many
+    observations and many pending points, some points minimise joint draws instead,
+    which do not depend on fantasised values.
 
     Attributes:
         descents: Starts of the local search.
-        candidates: Candidate points per part, whose best make up such starts.
-        draw_every: Of so many points that wait at the same time, one is the minimiser
-            of a joint draw.
+        candidates: Candidate points per part; the best of them form starts of the
+            local search.
+        draw_every: One of this many simultaneously pending points minimises a joint
+            draw.
+        draw_from: Minimum observations per parameter before joint draws are used.
+            With fewer, a draw is a guess along some parameters, and wins no more than
+            it loses.
     """
 
     cite: ClassVar[str] = "ament2023"
@@ -62,72 +75,78 @@ class LogExpectedImprovement(AdditiveModel):
     descents: int = 6
     candidates: int = 32
     draw_every: int = 5
+    draw_from: int = 12
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("descents", "candidates", "draw_every"):
+        for name in ("descents", "candidates", "draw_every", "draw_from"):
             require_positive_integer(name, getattr(self, name))
 
     def propose(
-        self, rng: np.random.Generator, state: State, data: Data, q: int
-    ) -> tuple[Float[ndarray, "q P"], State, Info]:
+        self, rng: np.random.Generator, state: AdditiveState | None, data: Data, q: int
+    ) -> tuple[Float[ndarray, "q P"], AdditiveState, Info]:
         """Return maximisers, one after the other, then the minimisers of draws."""
-        models, state, info = self.models(rng, state, data, q)
-        post = models[0][1]
-        if len(data.pending):
-            models = believing(models, data.pending)
+        surrogate, state = self.update(rng, state, data, q)
+        info, post, data = Info.of(surrogate), surrogate.posterior, surrogate.data
+        surrogate = surrogate.fantasised(data.pending)
         out = np.empty((q, data.domain.dim))
         count = self._draws(data, q)
-        # One leap at a time: what pending points bring is not known yet.
-        leaps = len(data.pending) == 0 and is_polishing(data.y)
+        # One exploration step at a time: what pending points bring is not known yet.
+        explores = len(data.pending) == 0 and has_stagnated(data.y)
         for i in range(q - count):
-            least = LEAP * float(data.y.std()) if leaps and i == 0 else 0.0
-            out[i] = self._maximise(rng, models, data, least)
+            target = STAGNATION.target * float(data.y.std()) if explores else 0.0
+            out[i] = self._maximise(rng, surrogate, target if i == 0 else 0.0)
             if i + 1 < q - count:
-                models = believing(models, out[i : i + 1])
+                surrogate = surrogate.fantasised(out[i : i + 1])
         if count:
             out[q - count :], _ = minimise_draws(
-                _SEARCH, expand_joint, rng, post, state, data, count
+                rng, expand_joint, post, data, count, _SEARCH
             )
         return out, state, info
 
     def _draws(self, data: Data, q: int) -> int:
         """Return how many of the next q points are to be minimisers of draws."""
-        few = len(data.y) < KNOWN * len(data.domain.blocks)
+        few = len(data.y) < self.draw_from * len(data.domain.blocks)
         if few or q + len(data.pending) < self.draw_every:
             return 0
         # Counted from the first point of the run on: workers may come back one by one.
         return (data.step + q) // self.draw_every - data.step // self.draw_every
 
     def _maximise(
-        self, rng: np.random.Generator, models: Models, data: Data, least: float
+        self, rng: np.random.Generator, surrogate: Surrogate, target: float
     ) -> Float[ndarray, " P"]:
+        data = surrogate.data
         free = free_coordinates(data)
         # The structure that was drawn guides the search.
-        points = whole_candidates(rng, models[0][1], data, free, self.candidates)
-        target = _target(models, least)
+        points = whole_candidates(rng, surrogate.posterior, data, free, self.candidates)
+        function = improvement(surrogate, target)
         return minimise_whole(
-            target.gradient, target.value(points), points, free, starts=self.descents
+            function.gradient,
+            function.value(points),
+            points,
+            free,
+            starts=self.descents,
         )
 
 
-def is_polishing(y: Float[ndarray, " N"]) -> bool:
-    """Return whether the last values, in order, are next to the best for nothing."""
-    early, late = y[:-PATIENCE], y[-PATIENCE:]
+def has_stagnated(y: Float[ndarray, " N"]) -> bool:
+    """Return whether the search has stagnated; see ``Stagnation``."""
+    early, late = y[: -STAGNATION.patience], y[-STAGNATION.patience :]
     if len(early) == 0:
         return False
     best, scale = y.min(), y.std()
-    return bool(late.max() - best < LEVEL * scale and early.min() - best < GAIN * scale)
+    level = late.max() - best < STAGNATION.level * scale
+    return bool(level and early.min() - best < STAGNATION.gain * scale)
 
 
-def _target(models: Models, least: float) -> Improvement | Averaged:
-    """Return expected improvement by ``least`` or more, averaged over the models."""
-    # The best mean, not the best value: noise is no improvement. Believed points
-    # count: what they promise is as good as had, and to be improved on elsewhere.
+def improvement(surrogate: Surrogate, target: float) -> Improvement | Averaged:
+    """Return expected improvement by ``target`` or more, averaged over structures."""
+    # Use the lowest posterior mean as the incumbent, because a low value may be noise.
+    # Fantasised points count as observed, so that the next point looks elsewhere.
     each = tuple(
-        Improvement(post=post, best=float(post.fitted().min()) - least)
-        for _, post in models
+        Improvement(post=post, best=float(post.fitted().min()) - target)
+        for post in surrogate.posteriors
     )
     if len(each) == 1:
         return each[0]
-    return Averaged(weights=np.array([weight for weight, _ in models]), models=each)
+    return Averaged(weights=surrogate.weights, models=each)

@@ -3,17 +3,13 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from sumbo.data import Data
-from sumbo.methods.base import METHODS, CandidateSearch, Info, minimise_draws
-from sumbo.sampling.expansion import expand_joint
-from sumbo.typing import Float, State, ndarray
+from sumbo.methods.base import METHODS, ThompsonSampling
+from sumbo.sampling.expansion import Drawing, expand_joint
 
 
 @METHODS.register("ts")
 @dataclass(frozen=True, kw_only=True)
-class Thompson(CandidateSearch):
+class Thompson(ThompsonSampling):
     """Return, per batch point, the minimiser of one joint draw; [wycoff2025] Alg. 2.
 
     The draw respects the correlation between parts. Points of a batch, and points
@@ -22,11 +18,4 @@ class Thompson(CandidateSearch):
 
     cite: ClassVar[str] = "wycoff2025"
     label: ClassVar[str] = "TS (joint)"
-
-    def propose(
-        self, rng: np.random.Generator, state: State, data: Data, q: int
-    ) -> tuple[Float[ndarray, "q P"], State, Info]:
-        """Return the minimisers of q joint draws."""
-        post, state, info = self.model(rng, state, data, q)
-        U, state = minimise_draws(self, expand_joint, rng, post, state, data, q)
-        return U, state, info
+    draw: ClassVar[Drawing] = staticmethod(expand_joint)

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sumbo.data import Data
-from sumbo.methods.base import METHODS, Info
-from sumbo.typing import Float, State, ndarray
+from sumbo.methods.base import METHODS, Info, Method
+from sumbo.typing import Float, ndarray
 
 
 @METHODS.register("uniform")
 @dataclass(frozen=True, kw_only=True)
-class Uniform:
+class Uniform(Method):
     """Return uniformly random points: the baseline that every method must beat."""
 
     cite: ClassVar[str] = "bergstra2012"
@@ -21,7 +21,7 @@ class Uniform:
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {}}
 
     def propose(
-        self, rng: np.random.Generator, state: State, data: Data, q: int
-    ) -> tuple[Float[ndarray, "q P"], State, Info]:
+        self, rng: np.random.Generator, state: None, data: Data, q: int
+    ) -> tuple[Float[ndarray, "q P"], None, Info]:
         """Return q uniform points."""
         return rng.random((q, data.domain.dim)), state, Info()

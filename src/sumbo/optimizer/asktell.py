@@ -1,32 +1,29 @@
 """``Optimizer``: the one mutable object of sumbo."""
 
 import dataclasses
-import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sumbo import checkpoint
-from sumbo.data import Data, prepare
+from sumbo.data import Data
+from sumbo.decompositions import DECOMPOSITIONS, Decomposition
 from sumbo.errors import ArgumentError, CheckpointError, SumboError
 from sumbo.gp import Posterior
-from sumbo.linalg import one_blas_thread
-from sumbo.methods import METHODS, Info, make
-from sumbo.methods.base import AdditiveModel
-from sumbo.optimizer.duplicates import distinct
+from sumbo.methods import METHODS, Info, Method
+from sumbo.optimizer.engine import Snapshot, as_count, make_engine, settings_of
 from sumbo.optimizer.history import History
-from sumbo.registry import nearest
-from sumbo.rng import Seed, as_seed, rng_at
+from sumbo.rng import Seed, as_seed
 from sumbo.space import Space
-from sumbo.structure import as_groups, co_membership_matrix, groups_of
-from sumbo.surrogate.transform import settle
-from sumbo.typing import Float, Groups, State, ndarray
+from sumbo.surrogate import Surrogate
+from sumbo.typing import Float, Groups, ndarray
 
 KIND = "sumbo optimizer"
-TRANSFORMS = ("auto", "standardise", "log", "none")
-DESIGNS = ("uniform", "sobol")
+# The key under which a file names the class of a setting that is a decomposition.
+DECOMPOSITION = "decomposition"
 
 
 class Optimizer:
@@ -35,10 +32,13 @@ class Optimizer:
     Args:
         bounds: Pairs (lo, hi), ``scipy.optimize.Bounds``, or named parameters
             (``Real``, ``Integer``, ``Categorical``).
-        method: A name from ``sumbo.methods.names()``.
-        groups: Groups of parameters (numbers or names) or the name of a
-            decomposition; default the method's own.
-        seed: A number; the same seed asks the same points. None draws one.
+        method: A name from ``sumbo.methods.names()``, or an instance such as
+            ``sumbo.methods.Thompson(candidates=1000)``.
+        groups: Groups of parameters (numbers or names), the name of a decomposition,
+            or an instance such as ``sumbo.decompositions.Learned(max_size=3)``;
+            default the method's own.
+        seed: A number; the same seed asks the same points. A ``Generator`` gives one,
+            None draws one.
         n_init: Observations before the model takes over, earlier data included.
         preset: ``"paper"`` sets the method up as the paper did.
         transform: Scaling of the values: ``"auto"`` (standardise, or a logarithmic
@@ -51,8 +51,6 @@ class Optimizer:
         settings: Settings of the method, see its class.
 
     Attributes:
-        space: The search space.
-        seed: The seed in use.
         info: What the last ask did (times, refit, groups).
     """
 
@@ -60,7 +58,7 @@ class Optimizer:
         self,
         bounds: Any,
         *,
-        method: str = "logei",
+        method: str | Method = "logei",
         groups: Any = None,
         seed: Seed = None,
         n_init: int = 20,
@@ -71,29 +69,28 @@ class Optimizer:
         y0: Any = None,
         **settings: Any,
     ) -> None:
-        self.space = Space.of(bounds)
-        self.seed = as_seed(seed)
-        self.method_name = method
-        if groups is not None:
-            settings["groups"] = self._groups(groups)
-        self._method = make(method, preset, **settings)
-        self.n_init = _as_count("n_init", n_init, 0)
-        if transform is None:
-            transform = "standardise" if preset == "paper" else "auto"
-        self.transform = _one_of("transform", transform, TRANSFORMS)
-        self.init = _one_of("init", init, DESIGNS)
+        space = Space.of(bounds)
+        self._engine = make_engine(
+            space,
+            method=method,
+            seed=as_seed(seed),
+            groups=groups,
+            n_init=n_init,
+            preset=preset,
+            transform=transform,
+            init=init,
+            settings=settings,
+        )
+        self._now = Snapshot(history=History.empty(space))
         self.info = Info()
-        self._history = History.empty(self.space)
-        self._state: State = {}
-        self._steps = 0
         if x0 is None and y0 is not None:
             msg = f"y0={y0!r} are values without points. Pass the points as x0."
             raise ArgumentError(msg)
         if y0 is not None:
             self.tell(x0, y0, earlier=True)
         elif x0 is not None:
-            U = self.space.encode(x0)
-            self._history = self._history.asked(self.space.numbers(x0), U)
+            U = space.encode(x0)
+            self._remember(self._now.history.asked(space.numbers(x0), U))
 
     # ------------------------------------------------------------------ ask, tell
     def ask(self, n: int | None = None) -> ndarray:
@@ -101,18 +98,8 @@ class Optimizer:
 
         Points asked are pending until told; later asks take them into account.
         """
-        q = 1 if n is None else _as_count("n", n, 1)
-        begin = time.process_time()
-        with one_blas_thread():
-            U, state, info = self._propose(q)
-        rng = rng_at(self.seed, "distinct", self._steps)
-        seen = np.vstack([self._history.U, self._history.pending_U])
-        U = distinct(rng, self.space, U, seen)
-        X = self.space.decode(U)
-        self._history = self._history.asked(self.space.numbers(X), U)
-        self._state = state
-        self._steps += q
-        self.info = dataclasses.replace(info, ask_cpu_s=time.process_time() - begin)
+        q = 1 if n is None else as_count("n", n, 1)
+        X, self._now, self.info = self._engine.ask(self._now, q)
         return X[0] if n is None else X
 
     def tell(
@@ -135,10 +122,10 @@ class Optimizer:
         U = self._encode(x, earlier=earlier)
         numbers = self.space.numbers(x)
         values = _as_values(y, len(numbers), failed=failed)
-        history = self._history
+        history = self._now.history
         for row, u, value in zip(numbers, U, values, strict=True):
             history = history.told(row, u, value, failed=failed)
-        self._history = history
+        self._remember(history)
 
     # ------------------------------------------------------------------ results
     @property
@@ -148,96 +135,120 @@ class Optimizer:
         Raises:
             SumboError: If no value has been told yet.
         """
-        y = self._history.y
+        X, y = self._now.history.X, self._now.history.y
         if not np.isfinite(y).any():
             msg = "there is no best point yet: no value has been told."
             raise SumboError(msg)
         i = int(np.nanargmin(y))
-        return self.space.points(self._history.X[i : i + 1])[0], float(y[i])
+        return self.space.points(X[i : i + 1])[0], float(y[i])
 
     @property
     def pending(self) -> ndarray:
         """Points asked and not yet told, oldest first."""
-        return self.space.points(self._history.pending_X)
+        return self.space.points(self._now.history.pending_X)
 
     @property
     def X(self) -> ndarray:
         """All points told, in the order of telling, failed ones included."""
-        return self.space.points(self._history.X)
+        return self.space.points(self._now.history.X)
 
     @property
     def y(self) -> Float[ndarray, " N"]:
         """All values told, in the same order; NaN where the evaluation failed."""
-        return self._history.y.copy()
+        return self._now.history.y.copy()
+
+    @property
+    def space(self) -> Space:
+        """The search space."""
+        return self._engine.space
+
+    @property
+    def seed(self) -> int:
+        """The seed in use."""
+        return self._engine.seed
+
+    @property
+    def n_init(self) -> int:
+        """Observations before the model takes over."""
+        return self._engine.n_init
+
+    @property
+    def transform(self) -> str:
+        """The wanted transform of the values."""
+        return self._engine.transform
+
+    @property
+    def init(self) -> str:
+        """The initial design."""
+        return self._engine.init
+
+    @property
+    def method_name(self) -> str:
+        """The name of the method."""
+        cls = type(self._engine.method)
+        return METHODS.name_of(cls) or cls.__name__
 
     @property
     def settings(self) -> dict[str, Any]:
         """The settings of the method, presets resolved."""
-        return dataclasses.asdict(self._method)  # pyright: ignore[reportArgumentType]
+        return settings_of(self._engine.method)
 
     def data(self) -> Data:
-        """Return what the method sees: unit cube, transformed values, pending."""
-        h = self._history
-        return prepare(
-            U=h.U,
-            y=h.y,
-            failed=h.failed,
-            pending=h.pending_U,
-            domain=self.space,
-            step=self._steps,
-            kind=settle(self.transform, h.U, h.y, h.failed),
-        )
+        """Return what the method sees: unit cube, values in model units, pending."""
+        return self._engine.data(self._now)
+
+    def surrogate(self) -> Surrogate | None:
+        """Return the model of the objective, None if the method has none.
+
+        It is what the last refit chose, conditioned on all data. It is fitted here
+        only if no ask has fitted it yet, as after an initial design.
+        """
+        return self._engine.surrogate(self._now)
 
     def model(self) -> Posterior | None:
-        """Return the fitted model given all data (unit cube), None if there is none."""
-        if not isinstance(self._method, AdditiveModel) or self._successes() < 2:
-            return None
-        rng = rng_at(self.seed, "model", self._steps)
-        with one_blas_thread():
-            return self._method.model(rng, self._state, self.data())[0]
+        """Return the posterior given all data (unit cube), None if there is none."""
+        surrogate = self.surrogate()
+        return surrogate.posterior if surrogate else None
 
     def structures(self) -> list[Groups]:
         """Return groups of parameters that were learned lately, the last ones last.
 
         Those that the random walk of ``groups="auto"``, ``"learned"`` or ``"tree"``
-        visited (a residual part is not among them), or those of ``max`` and
+        visited (a residual part is not among them), or those of ``dumbo``, ``max`` and
         ``struct``; empty if nothing was learned.
         """
-        if "labels" in self._state:
-            return [groups_of(self._state["labels"])]
-        visited = self._state.get("structure", {}).get("visited", [])
-        return [as_groups(groups, len(self.space.names)) for groups in visited]
+        return list(self._engine.method.structures(self._now.state))
 
     def co_membership(self) -> Float[ndarray, "K K"] | None:
         """Return how probable it is that two parameters share a group.
 
-        For ``groups="auto"`` and ``"learned"`` from the laws that groups were lately
-        drawn from, else the fraction of ``structures()``; None if nothing was learned.
-        Pass it to ``plots.co_membership``.
+        For ``groups="auto"`` and ``"learned"`` the average of the conditional
+        distributions from which groups were lately drawn, else the fraction of
+        ``structures()``; None if nothing was learned. Pass it to
+        ``plots.co_membership``.
         """
-        together = self._state.get("structure", {}).get("together")
-        if together is not None:
-            return np.array(together)
-        structures = self.structures()
-        return co_membership_matrix(structures) if structures else None
+        return self._engine.method.co_membership(self._now.state)
 
     # ------------------------------------------------------------------ files
     def save(self, path: str | Path) -> None:
         """Write everything to one file, atomically; ``load`` continues bit for bit."""
-        state, state_arrays = checkpoint.split_state(self._state)
+        engine, now = self._engine, self._now
+        packed = None if now.state is None else now.state.pack()
+        state, state_arrays = checkpoint.split_state(packed)
         header = {
             "kind": KIND,
             "space": self.space.to_json(),
             "method": self.method_name,
-            "settings": self.settings,
-            "seed": self.seed,
-            "n_init": self.n_init,
-            "transform": self.transform,
-            "init": self.init,
-            "steps": self._steps,
+            "settings": {k: _to_json(v) for k, v in self.settings.items()},
+            "seed": engine.seed,
+            "n_init": engine.n_init,
+            "transform": engine.transform,
+            "init": engine.init,
+            "steps": now.steps,
+            "asks": now.asks,
             "state": state,
         }
-        arrays = {f"history.{k}": v for k, v in self._history.arrays().items()}
+        arrays = {f"history.{k}": v for k, v in now.history.arrays().items()}
         arrays |= {f"state.{k}": v for k, v in state_arrays.items()}
         checkpoint.save(path, header, arrays)
 
@@ -263,51 +274,24 @@ class Optimizer:
                 n_init=header["n_init"],
                 transform=header["transform"],
                 init=header["init"],
-                **header["settings"],
+                **{k: _from_json(v) for k, v in header["settings"].items()},
             )
-            opt._history = History.from_arrays(_under("history.", arrays))
-            opt._state = checkpoint.join_state(
-                header["state"], _under("state.", arrays)
+            packed = checkpoint.join_state(header["state"], _under("state.", arrays))
+            method = opt._engine.method
+            opt._now = Snapshot(
+                history=History.from_arrays(_under("history.", arrays)),
+                state=None if packed is None else method.restore(packed),
+                steps=header["steps"],
+                asks=header["asks"],
             )
-            opt._steps = header["steps"]
         except (KeyError, TypeError) as error:
             msg = f"{path} lacks a part of a saved optimizer: {error}."
             raise CheckpointError(msg) from error
         return opt
 
     # ------------------------------------------------------------------ inside
-    def _propose(self, q: int) -> tuple[Float[ndarray, "q P"], State, Info]:
-        start = min(q, max(0, self.n_init - self._history.count))
-        if self._successes() == 0:
-            start = q  # a model needs data; until then points are uniform
-        first = self._initial(start)
-        if start == q:
-            return first, self._state, Info()
-        data = self.data().with_pending(first)
-        rng = rng_at(self.seed, "ask", self._steps)
-        U, state, info = self._method.propose(rng, self._state, data, q - start)
-        return np.vstack([first, U]), state, info
-
-    def _initial(self, count: int) -> Float[ndarray, "count P"]:
-        steps = range(self._steps, self._steps + count)
-        # One generator per point: the design does not depend on how it is asked for.
-        rows = [rng_at(self.seed, "design", t).random(self.space.dim) for t in steps]
-        designed = [t for t in steps if t < self.n_init]
-        if self.init == "sobol" and designed:
-            from scipy.stats import qmc  # a second of import time, rarely needed
-
-            sampler = qmc.Sobol(self.space.dim, rng=rng_at(self.seed, "design"))
-            points = sampler.random(1 << (self.n_init - 1).bit_length())
-            rows[: len(designed)] = points[designed]
-        return np.array(rows).reshape(count, self.space.dim)
-
-    def _successes(self) -> int:
-        return int(np.isfinite(self._history.y).sum())
-
-    def _groups(self, groups: Any) -> Any:
-        if isinstance(groups, str):
-            return groups
-        return as_groups(self.space.groups_of(groups), len(self.space.names))
+    def _remember(self, history: History) -> None:
+        self._now = replace(self._now, history=history)
 
     def _encode(self, x: Any, *, earlier: bool) -> Float[ndarray, "n P"]:
         if not earlier:
@@ -321,11 +305,6 @@ class Optimizer:
             )
             warnings.warn(msg, stacklevel=4)
         return U
-
-
-def names() -> tuple[str, ...]:
-    """Return the names of all methods."""
-    return METHODS.names()
 
 
 def _under(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
@@ -358,16 +337,23 @@ def _as_values(y: Any, n: int, *, failed: bool) -> Float[ndarray, " n"]:
     return values
 
 
-def _as_count(name: str, value: Any, least: int) -> int:
-    integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not integer or value < least:
-        msg = f"{name}={value!r} is not an integer of at least {least}."
-        raise ArgumentError(msg)
-    return int(value)
+def _to_json(setting: Any) -> Any:
+    """Return a setting as a file holds it: a decomposition by name and settings.
+
+    Raises:
+        CheckpointError: If the decomposition is not registered.
+    """
+    if not isinstance(setting, Decomposition):
+        return setting
+    name = DECOMPOSITIONS.name_of(type(setting))
+    if name is None:
+        msg = f"groups={setting!r} cannot be saved: its class is not registered."
+        raise CheckpointError(f"{msg} Register it with DECOMPOSITIONS.")
+    return {DECOMPOSITION: name, **dataclasses.asdict(setting)}  # pyright: ignore[reportArgumentType]
 
 
-def _one_of(name: str, value: Any, known: tuple[str, ...]) -> Any:
-    if value not in known:
-        msg = f"{name}={value!r} is unknown. {nearest(str(value), known)}"
-        raise ArgumentError(msg)
-    return value
+def _from_json(setting: Any) -> Any:
+    if isinstance(setting, dict) and DECOMPOSITION in setting:
+        fields = {k: v for k, v in setting.items() if k != DECOMPOSITION}
+        return DECOMPOSITIONS.get(setting[DECOMPOSITION])(**fields)
+    return setting

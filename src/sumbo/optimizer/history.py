@@ -77,6 +77,11 @@ class History:
         """The number of observations and pending points."""
         return len(self.y) + len(self.pending_X)
 
+    @property
+    def successes(self) -> int:
+        """The number of observations with a value."""
+        return int(np.isfinite(self.y).sum())
+
     def arrays(self) -> dict[str, ndarray]:
         """Return all arrays by name, for a checkpoint."""
         return {name: getattr(self, name) for name in FIELDS}

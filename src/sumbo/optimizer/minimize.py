@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from scipy.optimize import OptimizeResult
 from tqdm import tqdm
 
 from sumbo.errors import ArgumentError, CheckpointError, EvaluationError
+from sumbo.methods import Method
 from sumbo.optimizer.asktell import Optimizer
 from sumbo.rng import Seed
 from sumbo.typing import ndarray
@@ -25,7 +27,7 @@ def minimize(
     bounds: Any,
     *,
     budget: int = 120,
-    method: str = "logei",
+    method: str | Method = "logei",
     batch: int = 1,
     groups: Any = None,
     seed: Seed = None,
@@ -45,7 +47,7 @@ def minimize(
         fun: The objective: takes a point (K,), returns a number to be minimised.
         bounds: The search space; see ``Optimizer``.
         budget: Observations in all, earlier data included.
-        method: A name from ``sumbo.methods.names()``.
+        method: A name from ``sumbo.methods.names()``, or an instance.
         batch: Points asked at once; all are told before the next are asked.
         groups: The additive structure; see ``Optimizer``.
         seed: A number makes the run reproducible.
@@ -216,16 +218,16 @@ class _Run:
             space=opt.space,
             seed=opt.seed,
             method=opt.method_name,
-            optimizer=opt,
+            optimizer=copy(opt),  # as it is now: the run goes on
         )
 
 
 class _Result(OptimizeResult):
-    """An ``OptimizeResult`` whose model is fitted only when it is looked at."""
+    """An ``OptimizeResult`` whose model is computed only when it is looked at."""
 
     @property
     def model(self) -> Any:
-        """The posterior given all data, in the unit cube; None without a model."""
+        """The posterior given the data of then, in the unit cube; None without one."""
         return self["optimizer"].model()
 
 

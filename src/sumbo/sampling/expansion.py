@@ -6,6 +6,7 @@ cost one triangular solve with the factor that made the draw. It equals the draw
 the candidates, and with its gradient the best candidate can be refined locally.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -100,6 +101,12 @@ class Draw:
         lengths = np.array([draw.kernel.lengthscales[0] for draw in draws])
         self._known[ms] = Lines.of(draws[0].kernel.kernel, x, lengths), weights
         return self._known[ms]
+
+
+# From a posterior and the factors of its parts to draws of all parts.
+Drawing = Callable[
+    [np.random.Generator, Posterior, list[PartFactor], int], list[Expansion]
+]
 
 
 def expand_joint(

@@ -1,14 +1,19 @@
-"""The arg min of a sum of parts: candidates, then local refinement."""
+"""Minimisers of functions of a point, and of sums of functions of groups."""
 
-from sumbo.search.candidates import draw_candidates
+from sumbo.search.candidates import draw_candidates, free_coordinates
 from sumbo.search.components import Component, by_group, components
+from sumbo.search.draws import Candidates, CandidateSettings, minimise_draws
 from sumbo.search.separable import Parts, minimise_sum
 
 __all__ = [
+    "CandidateSettings",
+    "Candidates",
     "Component",
     "Parts",
     "by_group",
     "components",
     "draw_candidates",
+    "free_coordinates",
+    "minimise_draws",
     "minimise_sum",
 ]

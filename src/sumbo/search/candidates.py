@@ -4,7 +4,7 @@ import numpy as np
 
 from sumbo.data import Data
 from sumbo.search.components import Component
-from sumbo.typing import Float, ndarray
+from sumbo.typing import Bool, Float, ndarray
 
 # Share of the candidates that lie around the best observations, and how many of
 # those are used; the rest covers the cube.
@@ -36,6 +36,13 @@ def draw_candidates(
             U = _spread(rng, data, part, count)
         out.append(_snap(data, part, U))
     return out
+
+
+def free_coordinates(data: Data) -> Bool[ndarray, " P"]:
+    """Return which coordinates are continuous: snapping leaves them alone."""
+    # An irrational-looking probe point: no integer level or one-hot corner is there.
+    probe = np.full((1, data.domain.dim), 0.3819660112501051)
+    return data.domain.snap(probe)[0] == probe[0]
 
 
 def line_candidates(

@@ -1,22 +1,26 @@
 """Groups and parameters learned together: likelihood search and Gibbs in turn."""
 
 import time
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import minimize
 
-from sumbo.data import Data
+from sumbo.data import Data, Transform
 from sumbo.errors import ArgumentError, require_positive_integer
-from sumbo.gp import AdditiveGP, Posterior
+from sumbo.gp import AdditiveGP
 from sumbo.gp.evidence import Evidence, Hyperparameters
 from sumbo.kernels import as_kernel
 from sumbo.linalg import cholesky, one_blas_thread, solve_lower, unpack_lower
 from sumbo.partitions.density import distances
 from sumbo.partitions.gibbs import LabelModel, random_labels
+from sumbo.rng import rng_at
+from sumbo.state import State
 from sumbo.structure import expand, groups_of
-from sumbo.typing import Float, Groups, Int, State, ndarray
+from sumbo.surrogate.base import Surrogate, single
+from sumbo.surrogate.transform import Scale, rescale
+from sumbo.typing import Float, Groups, Int, ndarray
 
 # The box of the log-parameters, for points of the unit cube and y of unit variance.
 LENGTHSCALES = (-5.0, 0.0)
@@ -28,26 +32,40 @@ FIRST_NOISE = 1e-2
 MOST = 750
 
 
-class Learned(NamedTuple):
-    """Labels of the K parameters, and logarithms of what the kernels need."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Labelling(State):
+    """Labels of the K parameters, and logarithms of what the kernels need.
+
+    Attributes:
+        labels: Parameters with equal labels form a group.
+        lengthscales: One per parameter; equal within a fitted group.
+        variances: One per label, used or not.
+        noise: That of the observations.
+    """
 
     labels: Int[ndarray, " K"]
-    lengthscales: Float[ndarray, " K"]  # one per parameter; equal within a fitted group
-    variances: Float[ndarray, " K"]  # one per label, used or not
+    lengthscales: Float[ndarray, " K"]
+    variances: Float[ndarray, " K"]
     noise: float
 
 
-class Model(NamedTuple):
-    """A posterior, the state it comes from, and what learning that state took."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LabelledState(State):
+    """What the last refit chose.
 
-    post: Posterior
-    state: State
-    refitted: bool
-    fit_cpu_s: float
+    Attributes:
+        fitted_at: The number of observations then.
+        scale: The transform.
+        labelling: Groups and hyperparameters.
+    """
+
+    fitted_at: int
+    scale: Scale
+    labelling: Labelling
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelledStructure:
+class LabelledModel:
     """Settings of an additive model whose groups are learned; [wang2017skl].
 
     Squared-exponential kernels, one length-scale and variance per group, mean 0.
@@ -73,6 +91,8 @@ class LabelledStructure:
     random_starts: int = 100
     steps: int = 50
 
+    remembers: ClassVar[type[State] | None] = LabelledState
+
     def __post_init__(self) -> None:
         for name in ("refit", "max_size", "rounds", "sweeps", "random_starts", "steps"):
             require_positive_integer(name, getattr(self, name))
@@ -80,27 +100,60 @@ class LabelledStructure:
             msg = f"concentration={self.concentration!r} is not a positive number."
             raise ArgumentError(msg)
 
-    def model(self, rng: np.random.Generator, state: State, data: Data) -> Model:
-        """Return the posterior given all data and given what is pending.
-
-        Pending points are hallucinated: the model believes its own mean there. Where
-        nothing is learned, a pure function of state and data, so that a resumed run
-        sees the same bits.
-        """
+    def update(
+        self,
+        rng: np.random.Generator,
+        state: LabelledState | None,
+        data: Data,
+        q: int = 1,
+    ) -> tuple[Surrogate, LabelledState]:
+        """Return the surrogate given all data, refitted if that is due."""
+        due = state is None or len(data.y) >= self.next_refit(state.fitted_at, q)
+        if state is not None and not due:
+            return self._condition(state, data), state
         begin = time.process_time()
-        due = not state or len(data.y) - state["fitted_at"] >= self.refit
-        if due:
-            blocks = data.domain.blocks
-            start = _from_state(state) if state else None
-            with one_blas_thread():
-                learned = self.learn(rng, data.U, data.y, blocks, start)
-            state = {**state, **learned._asdict(), "fitted_at": len(data.y)}
-        fit_cpu_s = time.process_time() - begin if due else 0.0
-        gp = as_model(_from_state(state), data.domain.blocks)
-        post = gp.condition(data.U, data.y)
-        if len(data.pending):
-            post = post.append(data.pending, post.predict(data.pending)[0])
-        return Model(post, state, due, fit_cpu_s)
+        data, scale, fits = rescale(data, state.scale if state else None)
+        start = state.labelling if state else None
+        with one_blas_thread():
+            learned = self.learn(rng, data.U, data.y, data.domain.blocks, start)
+        state = LabelledState(fitted_at=len(data.y), scale=scale, labelling=learned)
+        surrogate = replace(
+            self._condition(state, data),
+            refitted=True,
+            # Each search of the hyperparameters climbs from two starts.
+            fits=fits + 2 * (self.rounds + 1),
+            fit_cpu_s=time.process_time() - begin,
+        )
+        return surrogate, state
+
+    def next_refit(self, fitted_at: int, q: int = 1) -> int:
+        """Return the number of observations at which the next refit is due."""
+        del q
+        return fitted_at + self.refit
+
+    def surrogate(self, state: LabelledState | None, data: Data) -> Surrogate | None:
+        """Return the surrogate given all data, with what the last refit chose.
+
+        If there was none, as after an initial design only, the model is fitted.
+        """
+        if (~data.failed).sum() < 2:
+            return None
+        if state is None:
+            return self.update(rng_at(0, "surrogate"), None, data)[0]
+        return self._condition(state, data)
+
+    def structures(self, state: LabelledState | None) -> tuple[Groups, ...]:
+        """Return the groups of parameters that were learned last."""
+        return (groups_of(state.labelling.labels),) if state else ()
+
+    def transform(self, state: LabelledState | None) -> Transform | None:
+        """Return the transform that stands until the next refit."""
+        return state.scale.transform if state else None
+
+    def _condition(self, state: LabelledState, data: Data) -> Surrogate:
+        data = data.under(state.scale.transform)
+        gp = as_model(state.labelling, data.domain.blocks)
+        return single(gp.condition(data.U, data.y), data, self.structures(state))
 
     def learn(
         self,
@@ -108,8 +161,8 @@ class LabelledStructure:
         U: Float[ndarray, "N P"],
         y: Float[ndarray, " N"],
         blocks: Groups,
-        start: Learned | None = None,
-    ) -> Learned:
+        start: Labelling | None = None,
+    ) -> Labelling:
         """Return labels and parameters near a maximum of the posterior."""
         if len(y) > MOST:
             rows = np.linspace(0, len(y) - 1, MOST).round().astype(int)
@@ -126,8 +179,8 @@ class LabelledStructure:
         U: Float[ndarray, "N P"],
         y: Float[ndarray, " N"],
         blocks: Groups,
-        now: Learned,
-    ) -> Learned:
+        now: Labelling,
+    ) -> Labelling:
         scales = np.exp(-2.0 * now.lengthscales)
         model = LabelModel(
             y=y,
@@ -142,7 +195,7 @@ class LabelledStructure:
             labels, visited, density = model.sweep(rng, labels)
             if density > top:
                 best, top = visited, density
-        return now._replace(labels=best)
+        return replace(now, labels=best)
 
     def _search_parameters(
         self,
@@ -150,10 +203,10 @@ class LabelledStructure:
         U: Float[ndarray, "N P"],
         y: Float[ndarray, " N"],
         blocks: Groups,
-        now: Learned,
+        now: Labelling,
         *,
         common: bool,
-    ) -> Learned:
+    ) -> Labelling:
         groups = groups_of(now.labels)
         coordinates = expand(groups, blocks)
         ties = tuple(np.full(len(g), m) for m, g in enumerate(coordinates))
@@ -177,7 +230,7 @@ class LabelledStructure:
         return _with_theta(now, groups, A @ best)
 
 
-def as_model(learned: Learned, blocks: Groups) -> AdditiveGP:
+def as_model(learned: Labelling, blocks: Groups) -> AdditiveGP:
     """Return the Gaussian process of the learned groups, in unit-cube coordinates."""
     groups = groups_of(learned.labels)
     lengthscales = np.empty(sum(len(block) for block in blocks))
@@ -192,11 +245,11 @@ def as_model(learned: Learned, blocks: Groups) -> AdditiveGP:
     )
 
 
-def _first(rng: np.random.Generator, K: int, max_size: int) -> Learned:
+def _first(rng: np.random.Generator, K: int, max_size: int) -> Labelling:
     labels = random_labels(rng, K, max_size)
     M = len(np.unique(labels))
     sizes = np.array([(labels == a).sum() for a in labels])
-    return Learned(
+    return Labelling(
         labels=labels,
         lengthscales=np.log(0.3 * np.sqrt(sizes)),
         variances=np.full(K, -np.log(M)),
@@ -204,23 +257,16 @@ def _first(rng: np.random.Generator, K: int, max_size: int) -> Learned:
     )
 
 
-def _from_state(state: State) -> Learned:
-    return Learned(
-        labels=np.asarray(state["labels"]),
-        lengthscales=np.asarray(state["lengthscales"]),
-        variances=np.asarray(state["variances"]),
-        noise=float(state["noise"]),
-    )
-
-
-def _theta(now: Learned, groups: Groups) -> Float[ndarray, " p"]:
+def _theta(now: Labelling, groups: Groups) -> Float[ndarray, " p"]:
     """Return group length-scales (means of the members'), variances and noise."""
     l = [now.lengthscales[list(g)].mean() for g in groups]
     v = [now.variances[now.labels[g[0]]] for g in groups]
     return np.array([*l, *v, now.noise])
 
 
-def _with_theta(now: Learned, groups: Groups, theta: Float[ndarray, " p"]) -> Learned:
+def _with_theta(
+    now: Labelling, groups: Groups, theta: Float[ndarray, " p"]
+) -> Labelling:
     """Return the parameters put back to members and labels.
 
     Unused labels get the mean of the others' log variances: what a new group of the
@@ -232,8 +278,8 @@ def _with_theta(now: Learned, groups: Groups, theta: Float[ndarray, " p"]) -> Le
     for m, group in enumerate(groups):
         lengthscales[list(group)] = theta[m]
         variances[now.labels[group[0]]] = theta[M + m]
-    return now._replace(
-        lengthscales=lengthscales, variances=variances, noise=float(theta[-1])
+    return replace(
+        now, lengthscales=lengthscales, variances=variances, noise=float(theta[-1])
     )
 
 

@@ -1,75 +1,123 @@
-"""Which scaling the values ask for: standardised as they are, or their logarithms.
+"""The choice of the transform: standardised values, or their logarithms.
 
-A Gaussian process of warped values z = w(y) has the density p(z) dz/dy in y, so that
-warps compare by evidence like any other part of a model; [snelson2003]. Sums stay sums
-only without a warp: a logarithm must earn its place. It does where values grow as
-powers or products of several parameters, as in narrow curved valleys.
+A Gaussian process of transformed values z = w(y) has the density p(z) dz/dy in y. So
+transforms are compared by the posterior density of a fit, like kernels and groups;
+[snelson2003]. A sum of parts stays a sum only without logarithms. They are therefore
+penalised, and win where values grow as powers or products of several parameters, as in
+narrow curved valleys.
 """
 
-from functools import lru_cache
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from sumbo.data import choose_transform
+from sumbo.data import Data, Transform, choose_transform
 from sumbo.gp import AdditiveGP
-from sumbo.gp.fit import MapFit
-from sumbo.typing import Bool, Float, ndarray
-
-# Log evidence by which logarithms must be ahead, in all and per observation. Early in
-# a run on a sum of functions they can seem ahead by a little, and hurt.
-LEAST, MARGIN = 15.0, 0.25
-
-# Numbers of observations after which the question is put, and put again.
-AFTER = (30, 45, 68, 102, 153)
-
-# Iterations of the fits; with 40, five of 224 decisions on real runs would differ.
-STEPS = 8
+from sumbo.state import State
+from sumbo.typing import Float, Group, ndarray
 
 
-def settle(
-    kind: str,
-    U: Float[ndarray, "N P"],
-    y: Float[ndarray, " N"],
-    failed: Bool[ndarray, " N"],
-) -> str:
-    """Return the kind of transform to use, where ``"auto"`` leaves it to the data.
+@dataclass(frozen=True, kw_only=True)
+class TransformRule:
+    """When logarithms are compared with standardised values, and when they win.
 
-    It depends on nothing but the first observations in the order told, so a run that
-    is resumed decides as it did before.
+    Attributes:
+        after: Numbers of successful observations. The first refit at or after each of
+            them compares the two on that many observations, the first ones.
+        penalty: Log density, in nats, by which logarithms must be ahead. Early in a
+            run on a sum of functions they can seem ahead by a little, and hurt.
+        penalty_per_observation: The same per observation; the larger penalty counts.
+        steps: Iterations of each fit. With 40 instead, five of 224 decisions on real
+            runs would differ.
+        lengthscale: Where the fits start. It is the mode of the prior for one
+            coordinate, also for the part on all coordinates.
+        noise: The noise variance at which the fits start.
     """
-    rows = np.flatnonzero(~failed)
-    if kind != "auto" or len(rows) < AFTER[0]:
-        return kind
-    n = max(n for n in AFTER if n <= len(rows))
-    rows = rows[:n]
-    is_ahead = _is_log_ahead(U[rows].tobytes(), y[rows].tobytes(), n)
-    return "log" if is_ahead else kind
+
+    after: tuple[int, ...] = (30, 45, 68, 102, 153)
+    penalty: float = 15.0
+    penalty_per_observation: float = 0.25
+    steps: int = 8
+    lengthscale: float = 0.4
+    noise: float = 1e-3
 
 
-@lru_cache(maxsize=16)
-def _is_log_ahead(points: bytes, values: bytes, n: int) -> bool:
-    # Bytes, because every ask until the next such number has the same question.
-    U, y = np.frombuffer(points).reshape(n, -1), np.frombuffer(values)
+RULE = TransformRule()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scale(State):
+    """The transform that stands until the next refit.
+
+    Attributes:
+        transform: The transform with its constants.
+        compared: The number of observations on which kinds were last compared.
+        logarithms: Whether logarithms won.
+    """
+
+    transform: Transform
+    compared: int = 0
+    logarithms: bool = False
+
+
+class Rescaled(NamedTuple):
+    """Data in the units of a new transform, and how many fits choosing it took."""
+
+    data: Data
+    scale: Scale
+    fits: int
+
+
+def rescale(data: Data, last: Scale | None) -> Rescaled:
+    """Return the data under the transform that they ask for now.
+
+    The kind is compared at certain numbers of observations only, see
+    ``TransformRule``; the constants are those of the present observations.
+    """
+    compared, logarithms, fits = 0, False, 0
+    if last is not None:
+        compared, logarithms = last.compared, last.logarithms
+    rows = np.flatnonzero(~data.failed)
+    due = max((n for n in RULE.after if n <= len(rows)), default=0)
+    if data.kind == "auto" and due > compared:
+        first = rows[:due]
+        logarithms, fits = _logarithms_win(data.U[first], data.values[first])
+        compared = due
+    kind = "log" if logarithms else data.kind
+    transform = choose_transform(data.values[rows], kind)
+    scale = Scale(transform=transform, compared=compared, logarithms=logarithms)
+    return Rescaled(data.under(transform), scale, fits)
+
+
+def _logarithms_win(
+    U: Float[ndarray, "N P"], y: Float[ndarray, " N"]
+) -> tuple[bool, int]:
+    """Return whether logarithms are ahead by more than the penalty, and the fits."""
     if np.ptp(y) == 0:
-        return False
-    gain = log_evidence("log", U, y) - log_evidence("standardise", U, y)
-    return bool(gain > max(LEAST, MARGIN * n))
+        return False, 0
+    gain = log_density("log", U, y) - log_density("standardise", U, y)
+    return bool(gain > max(RULE.penalty, RULE.penalty_per_observation * len(y))), 2
 
 
-def log_evidence(kind: str, U: Float[ndarray, "N P"], y: Float[ndarray, " N"]) -> float:
-    """Return log p(y) of a quick fit to transformed values, NaN if there is none.
+def log_density(kind: str, U: Float[ndarray, "N P"], y: Float[ndarray, " N"]) -> float:
+    """Return the log posterior density of a quick fit, in the units of ``y``.
 
     The model is that of the default before it knows anything: one part for every
-    parameter, and one that holds them all.
+    coordinate, and one for all of them. NaN if there is no fit.
     """
     transform = choose_transform(y, kind)
     P = U.shape[1]
-    groups, lengths = [(p,) for p in range(P)], [[0.4]] * P
+    groups: list[Group] = [(p,) for p in range(P)]
     if P > 1:
-        groups, lengths = [*groups, tuple(range(P))], [*lengths, [0.4] * P]
+        groups.append(tuple(range(P)))
     gp = AdditiveGP(
-        groups=groups, lengthscales=lengths, variances=1.0 / len(groups), noise=1e-3
+        groups=groups,
+        lengthscales=[[RULE.lengthscale] * len(group) for group in groups],
+        variances=1.0 / len(groups),
+        noise=RULE.noise,
     )
-    fit = MapFit(starts=1, steps=STEPS, spans=1.0)
-    _, info = fit(gp.evidence(U), transform.forward(y), gp.hyperparameters())
-    return info.log_likelihood + float(transform.log_slopes(y).sum())
+    z = transform.forward(y)
+    info = gp.fit(U, z, spans=1.0, starts=1, steps=RULE.steps).info
+    found = info.log_posterior if info is not None else np.nan
+    return found + float(transform.log_slopes(y).sum())

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sumbo.data import Data
+from sumbo.data import Data, Transform
 from sumbo.decompositions.random import random_partition
 from sumbo.errors import ArgumentError
 from sumbo.gp import Posterior
 from sumbo.linalg import one_blas_thread
-from sumbo.methods.base import METHODS, Info
+from sumbo.methods.base import METHODS, Info, Method
 from sumbo.methods.dumbo.isotropic import (
     NOISE_FLOOR,
     IsotropicEvidence,
@@ -23,19 +23,39 @@ from sumbo.methods.dumbo.isotropic import (
 )
 from sumbo.methods.dumbo.pooled import minimise_pooled, pool
 from sumbo.partitions.metropolis import canonical, walk
+from sumbo.rng import rng_at
+from sumbo.state import State
 from sumbo.structure import expand
-from sumbo.typing import Float, Groups, State, ndarray
+from sumbo.surrogate import Rescaled, Scale, Surrogate, rescale, single
+from sumbo.typing import Float, Groups, ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DumboState(State):
+    """Where the chain over decompositions is.
+
+    Attributes:
+        fitted_at: The number of observations at the last fit.
+        scale: The transform then.
+        groups: The current decomposition, in parameters.
+        raw: Its hyperparameters, as ``fit_isotropic`` moves them.
+    """
+
+    fitted_at: int
+    scale: Scale
+    groups: Groups
+    raw: Float[ndarray, " p"]
 
 
 @METHODS.register("dumbo")
 @dataclass(frozen=True, kw_only=True)
-class Dumbo:
+class Dumbo(Method):
     """Return the consensus of the factors of several decompositions; [bardou2023].
 
     Deviation from [bardou2023] and its code, see docs/methods/dumbo.md: noise and mean
     are in the posterior, decompositions are scored by the marginal likelihood, the
     split probability is exact, equal points are kept, repeated states are no
-    neighbours, and batches and pending points are believed at their mean.
+    neighbours, and batches and pending points are fantasised at their mean.
 
     Attributes:
         states: Decompositions per acquisition: the current one and Metropolis steps.
@@ -56,6 +76,7 @@ class Dumbo:
     cite: ClassVar[str] = "bardou2023"
     label: ClassVar[str] = "DuMBO"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {}}
+    remembers: ClassVar[type[State] | None] = DumboState
 
     states: int = 5
     max_size: int = 5
@@ -84,27 +105,66 @@ class Dumbo:
             raise ArgumentError(f"{msg}lowest noise of the model. Pass one like 1e-2.")
 
     def propose(
-        self, rng: np.random.Generator, state: State, data: Data, q: int
-    ) -> tuple[Float[ndarray, "q P"], State, Info]:
-        """Return q points, each chosen with the earlier ones believed."""
+        self, rng: np.random.Generator, state: DumboState | None, data: Data, q: int
+    ) -> tuple[Float[ndarray, "q P"], DumboState | None, Info]:
+        """Return q points, each chosen with the earlier ones fantasised."""
         if len(data.y) == 0:
             return rng.random((q, data.domain.dim)), state, Info()
         with one_blas_thread():
             begin = time.process_time()
-            posts, counts, state, info = self._structures(rng, state, data)
-            info = replace(info, fit_cpu_s=time.process_time() - begin)
+            data, scale, fits = self._rescale(state, data)
+            posts, counts, state, info = self._structures(rng, state, data, scale)
+            took = time.process_time() - begin
+            info = replace(info, fit_cpu_s=took, fits=info.fits + fits)
             if len(data.pending):
-                posts = _believe(posts, counts, data.pending)
+                posts = _fantasise(posts, counts, data.pending)
             out = np.empty((q, data.domain.dim))
             for i in range(q):
                 out[i] = self._minimise(rng, posts, counts, data)
                 if i + 1 < q:
-                    posts = _believe(posts, counts, out[i : i + 1])
+                    posts = _fantasise(posts, counts, out[i : i + 1])
         return out, state, info
 
+    def surrogate(self, state: DumboState | None, data: Data) -> Surrogate | None:
+        """Return the model of the decomposition where the chain is."""
+        if (~data.failed).sum() < 2:
+            return None
+        if state is None:
+            rng = rng_at(0, "surrogate")
+            data, scale, _ = self._rescale(None, data)
+            state = self._structures(rng, None, data, scale)[2]
+        data = data.under(state.scale.transform)
+        with one_blas_thread():
+            fit = self._fit(state.groups, data, state.raw, steps=0)
+            post = _condition(state.groups, fit, data)
+        return single(post, data, self.structures(state))
+
+    def structures(self, state: DumboState | None) -> tuple[Groups, ...]:
+        """Return the decomposition where the chain is."""
+        return (state.groups,) if state else ()
+
+    def transform(self, state: DumboState | None) -> Transform | None:
+        """Return the transform of the last fit."""
+        return state.scale.transform if state else None
+
+    def next_refit(self, fitted_at: int, q: int = 1) -> int:
+        """Return the next number of observations: every new one is a reason."""
+        del q
+        return fitted_at + 1
+
+    def _rescale(self, state: DumboState | None, data: Data) -> Rescaled:
+        """Return the data under the transform of this fit, which new data change."""
+        if state is not None and len(data.y) == state.fitted_at:
+            return Rescaled(data.under(state.scale.transform), state.scale, 0)
+        return rescale(data, state.scale if state else None)
+
     def _structures(
-        self, rng: np.random.Generator, state: State, data: Data
-    ) -> tuple[list[Posterior], list[int], State, Info]:
+        self,
+        rng: np.random.Generator,
+        state: DumboState | None,
+        data: Data,
+        scale: Scale,
+    ) -> tuple[list[Posterior], list[int], DumboState, Info]:
         """Return the distinct models of the chain with their counts, and its end."""
         current = self._current(rng, state, data)
         fits = {current: self._refit(current, state, data)}
@@ -121,33 +181,36 @@ class Dumbo:
         distinct = list(dict.fromkeys(seen))
         posts = [_condition(partition, fits[partition], data) for partition in distinct]
         last = seen[-1]
-        new = {
-            "fitted_at": len(data.y),
-            "groups": [list(group) for group in last],
-            "raw": fits[last].raw,
-        }
+        new = DumboState(
+            fitted_at=len(data.y), scale=scale, groups=last, raw=fits[last].raw
+        )
         accepted = sum(visit.accepted for visit in visits[1:])
         info = Info(
             refitted=True,
+            fits=len(fits),
             groups=posts[distinct.index(last)].gp.groups,
             events=(f"accepted {accepted} of {len(visits) - 1} decompositions",),
         )
         return posts, [seen.count(partition) for partition in distinct], new, info
 
-    def _current(self, rng: np.random.Generator, state: State, data: Data) -> Groups:
+    def _current(
+        self, rng: np.random.Generator, state: DumboState | None, data: Data
+    ) -> Groups:
         if state:
-            return tuple(tuple(group) for group in state["groups"])
+            return state.groups
         K = len(data.domain.blocks)
         if self.max_size >= K:
             return (tuple(range(K)),)
         return canonical(random_partition(rng, K, self.max_size))
 
-    def _refit(self, current: Groups, state: State, data: Data) -> IsotropicFit:
+    def _refit(
+        self, current: Groups, state: DumboState | None, data: Data
+    ) -> IsotropicFit:
         """Return the current model, refitted from where it was if data came in."""
-        if not state:
+        if state is None:
             return self._fit(current, data)
-        steps = self.adam_steps if len(data.y) != state["fitted_at"] else 0
-        return self._fit(current, data, state["raw"], steps)
+        steps = self.adam_steps if len(data.y) != state.fitted_at else 0
+        return self._fit(current, data, state.raw, steps)
 
     def _fit(
         self,
@@ -193,10 +256,10 @@ class Dumbo:
         return data.domain.snap(agreed.z[None])[0]
 
 
-def _believe(
+def _fantasise(
     posts: list[Posterior], counts: list[int], U: Float[ndarray, "n P"]
 ) -> list[Posterior]:
-    """Return the models with the mean over all states believed at ``U``."""
+    """Return the models with the mean over all states observed at ``U``."""
     weights = np.array(counts) / sum(counts)
     values = sum(w * p.predict(U)[0] for w, p in zip(weights, posts, strict=True))
     return [post.append(U, values) for post in posts]

@@ -9,24 +9,24 @@ import numpy as np
 from sumbo.acquisition.entropy import FLOOR, minimum_entropy, minimum_entropy_gradient
 from sumbo.data import Data
 from sumbo.errors import require_positive_integer
-from sumbo.gp import Posterior
-from sumbo.methods.base import METHODS, Info, free_coordinates
+from sumbo.methods.base import METHODS, Info, Method
 from sumbo.methods.max.extremes import EXTREMES
-from sumbo.search import Parts, components, minimise_sum
+from sumbo.search import Parts, components, free_coordinates, minimise_sum
 from sumbo.search.covering import covering_candidates
-from sumbo.surrogate.labelled import LabelledStructure
-from sumbo.typing import Float, State, ndarray
+from sumbo.surrogate import Surrogate
+from sumbo.surrogate.labelled import LabelledModel, LabelledState
+from sumbo.typing import Float, ndarray
 
 
 @METHODS.register("max")
 @dataclass(frozen=True, kw_only=True)
-class EntropySearch(LabelledStructure):
+class EntropySearch(LabelledModel, Method):
     """Return, part by part, the point that tells most about the part's minimum.
 
     Additive max-value entropy search [wang2017mes], for minima: draws of the minimum
     of each part, then the greatest mean entropy reduction over the part's box. Parts
     are treated by their marginal posteriors. Further points of a batch see the
-    earlier ones hallucinated. Deviations are listed in docs/methods/max.md.
+    earlier ones fantasised. Deviations are listed in docs/methods/max.md.
 
     Attributes:
         samples: Draws of each part's minimum.
@@ -53,21 +53,23 @@ class EntropySearch(LabelledStructure):
             require_positive_integer(name, getattr(self, name))
 
     def propose(
-        self, rng: np.random.Generator, state: State, data: Data, q: int
-    ) -> tuple[Float[ndarray, "q P"], State, Info]:
-        """Return q points, each chosen with the earlier ones hallucinated."""
-        post, state, refitted, fit_cpu_s = self.model(rng, state, data)
+        self, rng: np.random.Generator, state: LabelledState | None, data: Data, q: int
+    ) -> tuple[Float[ndarray, "q P"], LabelledState, Info]:
+        """Return q points, each chosen with the earlier ones fantasised."""
+        surrogate, state = self.update(rng, state, data, q)
+        info = Info.of(surrogate)
+        surrogate = surrogate.fantasised(data.pending)
         out = np.empty((q, data.domain.dim))
         for i in range(q):
-            out[i] = self._most_informative(rng, post, data)
+            out[i] = self._most_informative(rng, surrogate)
             if i + 1 < q:
-                post = post.append(out[i], post.predict(out[i : i + 1])[0])
-        info = Info(fit_cpu_s=fit_cpu_s, refitted=refitted, groups=post.gp.groups)
+                surrogate = surrogate.fantasised(out[i : i + 1])
         return out, state, info
 
     def _most_informative(
-        self, rng: np.random.Generator, post: Posterior, data: Data
+        self, rng: np.random.Generator, surrogate: Surrogate
     ) -> Float[ndarray, " P"]:
+        post, data = surrogate.posterior, surrogate.data
         parts = components(post.gp.groups)
         Z = covering_candidates(rng, data, parts, self.candidates)
         minima, values = [], []

@@ -3,36 +3,58 @@
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 
-from sumbo.data import Data
+from sumbo.data import Data, Transform
 from sumbo.decompositions import resolve
 from sumbo.errors import ArgumentError
+from sumbo.gp import AdditiveGP
 from sumbo.linalg import one_blas_thread
-from sumbo.methods.base import METHODS, Info, free_coordinates
+from sumbo.methods.base import METHODS, Info, Method
 from sumbo.methods.qff.weights import sample_weights
+from sumbo.rng import rng_at
 from sumbo.sampling.features import Features, quadrature_features
 from sumbo.search import (
     Component,
     Parts,
     components,
     draw_candidates,
+    free_coordinates,
     minimise_sum,
 )
+from sumbo.state import State
 from sumbo.structure import expand
-from sumbo.typing import Float, Groups, State, ndarray
+from sumbo.surrogate import Scale, Surrogate, rescale, single
+from sumbo.surrogate.base import Fit
+from sumbo.typing import Float, Groups, ndarray
 
 
 class TooFewNodesWarning(UserWarning):
     """The quadrature has too few nodes: its features mean another kernel."""
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class QuadratureState(State):
+    """What is remembered between asks, though nothing is fitted.
+
+    Attributes:
+        scale: The transform of the values.
+        groups: Groups of coordinates, the last ones.
+        memory: What the decomposition remembers.
+        last: The model that the decomposition fitted, if it did.
+    """
+
+    scale: Scale
+    groups: Groups
+    memory: State | None = None
+    last: Fit | None = None
+
+
 @METHODS.register("qff")
 @dataclass(frozen=True, kw_only=True)
-class QuadratureFeatures:
+class QuadratureFeatures(Method):
     """Return, per batch point, the minimiser of one draw in weight space; [mutny2018].
 
     The squared-exponential kernel is fixed, nothing is estimated. Points of a batch
@@ -53,6 +75,7 @@ class QuadratureFeatures:
     cite: ClassVar[str] = "mutny2018"
     label: ClassVar[str] = "QFF"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {}}
+    remembers: ClassVar[type[State] | None] = QuadratureState
 
     groups: Any = "singletons"
     lengthscale: float = 0.1
@@ -83,11 +106,18 @@ class QuadratureFeatures:
             warnings.warn(msg, TooFewNodesWarning, stacklevel=3)
 
     def propose(
-        self, rng: np.random.Generator, state: State, data: Data, q: int
-    ) -> tuple[Float[ndarray, "q P"], State, Info]:
+        self,
+        rng: np.random.Generator,
+        state: QuadratureState | None,
+        data: Data,
+        q: int,
+    ) -> tuple[Float[ndarray, "q P"], QuadratureState, Info]:
         """Return the minimisers of q joint draws."""
-        groups, state = self._structure(rng, state, data)
-        maps = [self._features(len(group), len(groups)) for group in groups]
+        data, state, fits = self._update(rng, state, data)
+        groups = state.groups
+        sizes = {len(group) for group in groups}
+        by_size = {d: self._features(d, len(groups)) for d in sizes}
+        maps = [by_size[len(group)] for group in groups]
         Phi = np.hstack(
             [phi(data.U[:, group]) for phi, group in zip(maps, groups, strict=True)]
         )
@@ -96,21 +126,66 @@ class QuadratureFeatures:
         cuts = np.cumsum([2 * len(phi.weights) for phi in maps])[:-1]
         weights = np.split(theta, cuts, axis=1)
         U = self._minimise(rng, data, groups, maps, weights)
-        return U, state, Info(groups=groups)
+        return U, state, Info(groups=groups, fits=fits)
 
-    def _structure(
-        self, rng: np.random.Generator, state: State, data: Data
-    ) -> tuple[Groups, State]:
-        """Return groups of coordinates, and what their source remembers.
+    def surrogate(self, state: QuadratureState | None, data: Data) -> Surrogate | None:
+        """Return the Gaussian process whose kernel the features approximate."""
+        if data.failed.all():
+            return None
+        if state is None:
+            data, state, _ = self._update(rng_at(0, "surrogate"), None, data)
+        data = data.under(state.scale.transform)
+        gp = AdditiveGP(
+            groups=state.groups,
+            kernel="rbf",
+            lengthscales=[[self.lengthscale] * len(group) for group in state.groups],
+            variances=1.0 / len(state.groups),
+            noise=self.noise,
+        )
+        return single(gp.condition(data.U, data.y), data, self.structures(state))
+
+    def structures(self, state: QuadratureState | None) -> tuple[Groups, ...]:
+        """Return groups of parameters that were learned lately, the last ones last."""
+        return resolve(self.groups).structures(state.memory) if state else ()
+
+    def transform(self, state: QuadratureState | None) -> Transform | None:
+        """Return the transform of the last ask."""
+        return state.scale.transform if state else None
+
+    def restore(self, packed: Any) -> QuadratureState:
+        """Return the state that a checkpoint holds."""
+        memory = packed.get("memory") if isinstance(packed, Mapping) else None
+        restored = resolve(self.groups).restore(memory)
+        return QuadratureState.unpack(packed, memory=restored)
+
+    def _update(
+        self, rng: np.random.Generator, state: QuadratureState | None, data: Data
+    ) -> tuple[Data, QuadratureState, int]:
+        """Return the data in model units, the new state, and the fits it took.
+
+        Hyperparameters are fixed, so the transform may change with every observation.
+        """
+        data, scale, fits = rescale(data, state.scale if state else None)
+        if isinstance(self.groups, str) and self.groups == "singletons":
+            groups = tuple((p,) for p in range(data.domain.dim))
+            return data, QuadratureState(scale=scale, groups=groups), fits
+        memory = state.memory if state else None
+        last = state.last.gp if state and state.last else None
+        proposal = resolve(self.groups).propose(rng, memory, data, last)
+        state = QuadratureState(
+            scale=scale,
+            groups=self._checked(expand(proposal.groups, data.domain.blocks)),
+            memory=proposal.memory,
+            last=Fit.of(proposal.start) if proposal.start else None,
+        )
+        return data, state, fits + proposal.fits
+
+    def _checked(self, groups: Groups) -> Groups:
+        """Return the groups.
 
         Raises:
             ArgumentError: If a group has more than two coordinates.
         """
-        if isinstance(self.groups, str) and self.groups == "singletons":
-            return tuple((p,) for p in range(data.domain.dim)), {}
-        source = resolve(self.groups)
-        groups, remembered = source.propose(rng, state.get("structure", {}), data)
-        groups = expand(groups, data.domain.blocks)
         large = [group for group in groups if len(group) > 2]
         if large:
             msg = (
@@ -119,10 +194,12 @@ class QuadratureFeatures:
                 "Pass groups of one or two, such as 'singletons'."
             )
             raise ArgumentError(msg)
-        return groups, {"structure": remembered}
+        return groups
 
     def _features(self, d: int, M: int) -> Features:
-        return _quadrature(d, self.lengthscale, self.nodes, 1.0 / M)
+        return quadrature_features(
+            np.full(d, self.lengthscale), [self.nodes] * d, 1.0 / M
+        )
 
     def _minimise(
         self,
@@ -171,11 +248,6 @@ class QuadratureFeatures:
         full = np.full((mesh[..., 0].size, data.domain.dim), 0.5)
         full[:, part.coordinates] = mesh.reshape(-1, d)
         return np.ascontiguousarray(data.domain.snap(full)[:, part.coordinates])
-
-
-@lru_cache(maxsize=16)
-def _quadrature(d: int, lengthscale: float, nodes: int, variance: float) -> Features:
-    return quadrature_features(np.full(d, lengthscale), [nodes] * d, variance)
 
 
 def _only(part: Component, M: int) -> Component:

@@ -9,13 +9,12 @@ import numpy as np
 from sumbo.data import Data
 from sumbo.errors import require_positive_integer
 from sumbo.gp import Posterior
-from sumbo.methods.base import METHODS, Info, free_coordinates
+from sumbo.methods.base import METHODS, Info, Method
 from sumbo.methods.struct.dpp import sample_kdpp
-from sumbo.search import Parts, components, minimise_sum
+from sumbo.search import Parts, components, free_coordinates, minimise_sum
 from sumbo.search.covering import covering_candidates
-from sumbo.structure import groups_of
-from sumbo.surrogate.labelled import LabelledStructure
-from sumbo.typing import Float, Group, State, ndarray
+from sumbo.surrogate.labelled import LabelledModel, LabelledState
+from sumbo.typing import Float, Group, ndarray
 
 FLOOR = 1e-12
 # Larger grids are thinned at random: the determinantal process costs O(B³).
@@ -24,7 +23,7 @@ LARGEST_GRID = 1000
 
 @METHODS.register("struct")
 @dataclass(frozen=True, kw_only=True)
-class StructuralBatch(LabelledStructure):
+class StructuralBatch(LabelledModel, Method):
     """Return the minimiser of a lower bound, and diverse points of the relevant region.
 
     Batched structural kernel learning [wang2017skl], for minima. The first point
@@ -56,24 +55,25 @@ class StructuralBatch(LabelledStructure):
             require_positive_integer(name, getattr(self, name))
 
     def propose(
-        self, rng: np.random.Generator, state: State, data: Data, q: int
-    ) -> tuple[Float[ndarray, "q P"], State, Info]:
+        self, rng: np.random.Generator, state: LabelledState | None, data: Data, q: int
+    ) -> tuple[Float[ndarray, "q P"], LabelledState, Info]:
         """Return the minimiser of the bound, and q − 1 diverse points with it."""
-        post, state, refitted, fit_cpu_s = self.model(rng, state, data)
-        t = int(state.get("asks", 0)) + 1
-        state = {**state, "asks": t}
-        parameters = groups_of(np.asarray(state["labels"]))
+        surrogate, state = self.update(rng, state, data, q)
+        info, data = Info.of(surrogate), surrogate.data
+        surrogate = surrogate.fantasised(data.pending)
+        post = surrogate.posterior
+        t = data.asks + 1
+        (parameters,) = self.structures(state)
         sizes = np.array([len(group) for group in parameters])
         widths = np.sqrt(sizes * np.log(2 * t) / 5)  # [kandasamy2015] practical β_t
         out = np.empty((q, data.domain.dim))
         out[0] = self._minimise_bound(rng, post, data, widths)
         if q > 1:
-            post = post.append(out[0], post.predict(out[:1])[0])
+            post = surrogate.fantasised(out[:1]).posterior
             for m, group in enumerate(parameters):
                 grid = part_grid(rng, data, group, self.levels)
                 chosen = diverse_points(rng, post, m, grid, float(widths[m]), q - 1)
                 out[1:, post.gp.groups[m]] = chosen
-        info = Info(fit_cpu_s=fit_cpu_s, refitted=refitted, groups=post.gp.groups)
         return out, state, info
 
     def _minimise_bound(

@@ -1,0 +1,190 @@
+"""``Engine``: how the next points are chosen, given what a run has seen.
+
+The engine holds the settings of a run and no history. ``Optimizer`` and the sampler
+for Optuna both drive it: they differ only in where they keep what was seen.
+"""
+
+import dataclasses
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sumbo.data import Data, prepare
+from sumbo.decompositions import Decomposition
+from sumbo.errors import ArgumentError
+from sumbo.linalg import one_blas_thread
+from sumbo.methods import Info, Method, make
+from sumbo.optimizer.duplicates import distinct
+from sumbo.optimizer.history import History
+from sumbo.registry import require_one_of
+from sumbo.rng import rng_at
+from sumbo.space import Space
+from sumbo.structure import as_groups
+from sumbo.surrogate import Surrogate
+from sumbo.typing import Float, ndarray
+
+TRANSFORMS = ("auto", "standardise", "log", "none")
+DESIGNS = ("uniform", "sobol")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Snapshot:
+    """What a run knows at one moment.
+
+    Attributes:
+        history: Points told and pending.
+        state: What the method remembers.
+        steps: How many points were asked so far.
+        asks: How often the method was asked so far, initial points aside.
+    """
+
+    history: History
+    state: Any = None
+    steps: int = 0
+    asks: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Engine:
+    """The settings of a run, and what follows from them; nothing in it changes.
+
+    Attributes:
+        space: The search space.
+        method: The method with its settings.
+        seed: The seed of all randomness.
+        n_init: Observations, pending points included, before the model takes over.
+        transform: The wanted transform of the values.
+        init: The initial design.
+    """
+
+    space: Space
+    method: Method
+    seed: int
+    n_init: int
+    transform: str
+    init: str
+
+    def data(self, now: Snapshot) -> Data:
+        """Return what the method sees, in the units of its last fit."""
+        h = now.history
+        data = prepare(
+            U=h.U,
+            y=h.y,
+            failed=h.failed,
+            pending=h.pending_U,
+            domain=self.space,
+            step=now.steps,
+            asks=now.asks,
+            kind=self.transform,
+        )
+        standing = self.method.transform(now.state)
+        return data if standing is None else data.under(standing)
+
+    def surrogate(self, now: Snapshot) -> Surrogate | None:
+        """Return the model given all data, None if there is none."""
+        with one_blas_thread():
+            return self.method.surrogate(now.state, self.data(now))
+
+    def ask(self, now: Snapshot, q: int) -> tuple[ndarray, Snapshot, Info]:
+        """Return q points in the user's numbers, what is known then, what was done."""
+        begin = time.process_time()
+        with one_blas_thread():
+            U, state, info, asked = self._propose(now, q)
+        rng = rng_at(self.seed, "distinct", now.steps)
+        seen = np.vstack([now.history.U, now.history.pending_U])
+        U = distinct(rng, self.space, U, seen)
+        X = self.space.decode(U)
+        after = replace(
+            now,
+            history=now.history.asked(self.space.numbers(X), U),
+            state=state,
+            steps=now.steps + q,
+            asks=now.asks + asked,
+        )
+        return X, after, replace(info, ask_cpu_s=time.process_time() - begin)
+
+    def _propose(
+        self, now: Snapshot, q: int
+    ) -> tuple[Float[ndarray, "q P"], Any, Info, bool]:
+        """Return points, state and info, and whether the method was asked."""
+        start = min(q, max(0, self.n_init - now.history.count))
+        if now.history.successes == 0:
+            start = q  # a model needs data; until then points are uniform
+        first = self._initial(now.steps, start)
+        if start == q:
+            return first, now.state, Info(), False
+        data = self.data(now).with_pending(first)
+        rng = rng_at(self.seed, "ask", now.steps)
+        U, state, info = self.method.propose(rng, now.state, data, q - start)
+        return np.vstack([first, U]), state, info, True
+
+    def _initial(self, step: int, count: int) -> Float[ndarray, "count P"]:
+        steps = range(step, step + count)
+        # One generator per point: the design does not depend on how it is asked for.
+        rows = [rng_at(self.seed, "design", t).random(self.space.dim) for t in steps]
+        designed = [t for t in steps if t < self.n_init]
+        if self.init == "sobol" and designed:
+            from scipy.stats import qmc  # a second of import time, rarely needed
+
+            sampler = qmc.Sobol(self.space.dim, rng=rng_at(self.seed, "design"))
+            points = sampler.random(1 << (self.n_init - 1).bit_length())
+            rows[: len(designed)] = points[designed]
+        return np.array(rows).reshape(count, self.space.dim)
+
+
+def make_engine(
+    space: Space,
+    *,
+    method: str | Method,
+    seed: int,
+    groups: Any = None,
+    n_init: Any = 20,
+    preset: str | None = None,
+    transform: str | None = None,
+    init: str = "uniform",
+    settings: Any = None,
+) -> Engine:
+    """Return the engine of a run, its arguments checked."""
+    settings = dict(settings or {})
+    if transform is None:
+        transform = "standardise" if preset == "paper" else "auto"
+    require_one_of("transform", transform, TRANSFORMS)
+    require_one_of("init", init, DESIGNS)
+    if groups is not None:
+        settings["groups"] = as_setting(groups, space)
+    return Engine(
+        space=space,
+        method=make(method, preset, **settings),
+        seed=seed,
+        n_init=as_count("n_init", n_init, 0),
+        transform=transform,
+        init=init,
+    )
+
+
+def as_setting(groups: Any, space: Space) -> Any:
+    """Return groups as a method takes them: names of parameters as their numbers."""
+    if isinstance(groups, (str, Decomposition)):
+        return groups
+    return as_groups(space.groups_of(groups), len(space.names))
+
+
+def as_count(name: str, value: Any, least: int) -> int:
+    """Return an argument that counts something.
+
+    Raises:
+        ArgumentError: If it is not an integer, or too small.
+    """
+    integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not integer or value < least:
+        msg = f"{name}={value!r} is not an integer of at least {least}."
+        raise ArgumentError(msg)
+    return int(value)
+
+
+def settings_of(method: Method) -> dict[str, Any]:
+    """Return the settings of a method, presets resolved."""
+    fields = dataclasses.fields(method)  # pyright: ignore[reportArgumentType]
+    return {field.name: getattr(method, field.name) for field in fields}

@@ -1,0 +1,92 @@
+"""Minimise draws from the posterior: candidates per component, then refinement."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sumbo.data import Data
+from sumbo.errors import require_positive_integer
+from sumbo.gp import Posterior
+from sumbo.registry import require_one_of
+from sumbo.sampling.expansion import Draw, Drawing
+from sumbo.sampling.growth import fresh_factors, grown_factors
+from sumbo.search.candidates import draw_candidates, free_coordinates
+from sumbo.search.components import by_group, components
+from sumbo.search.separable import Parts, minimise_sum
+from sumbo.typing import Float, ndarray
+
+Candidates = tuple[Float[ndarray, "..."], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateSettings:
+    """How parts are searched among candidates.
+
+    Attributes:
+        candidates: Candidate points per component.
+        spread: ``"uniform"`` as in the paper, or ``"spread"``: Sobol points, and some
+            around the best observations.
+        refine: Whether the best candidate of each part is refined by its gradient.
+        fresh_candidates: Whether every ask draws new candidates, as in the paper.
+            Otherwise they stand until the next refit, which is many times cheaper.
+        threads: Threads over groups. Results do not depend on it.
+    """
+
+    candidates: int = 200
+    spread: str = "spread"
+    refine: bool = True
+    fresh_candidates: bool = False
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        require_one_of("spread", self.spread, ("uniform", "spread"))
+        for name in ("candidates", "threads"):
+            require_positive_integer(name, getattr(self, name))
+
+
+def minimise_draws(
+    rng: np.random.Generator,
+    draw: Drawing,
+    post: Posterior,
+    data: Data,
+    q: int,
+    settings: CandidateSettings,
+    candidates: Candidates | None = None,
+    fitted_at: int = 0,
+) -> tuple[Float[ndarray, "q P"], Candidates | None]:
+    """Return the minimisers of q draws, and the candidates to go on with.
+
+    All draws are made at the same candidates. They stand until the next refit, unless
+    fresh ones are wanted: their factors are extended by the new observations only.
+
+    Args:
+        rng: The source of randomness.
+        draw: How draws are made, such as ``expand_joint``.
+        post: The posterior, in the units of ``data``.
+        data: The observations.
+        q: The number of draws.
+        settings: How the draws are searched.
+        candidates: Those of an earlier call since the last refit, if there was one.
+        fitted_at: The number of observations at the last refit.
+    """
+    parts = components(post.gp.groups)
+    if settings.fresh_candidates or candidates is None:
+        Z = draw_candidates(rng, data, parts, settings.candidates, settings.spread)
+    else:
+        Z = list(candidates)
+    if settings.fresh_candidates:
+        factors = fresh_factors(post, by_group(parts, Z), settings.threads)
+    else:
+        factors = grown_factors(post, by_group(parts, Z), fitted_at, settings.threads)
+    draws = draw(rng, post, factors, q)
+    free = free_coordinates(data)
+    out = np.empty((q, data.domain.dim))
+    for i in range(q):
+        values = [
+            np.sum([draws[m].values[i] for m in part.groups], axis=0) for part in parts
+        ]
+        one = Draw(draws, i)
+        functions = Parts(one.value, one.gradient, one.lines, one.line_gradients)
+        refined = functions if settings.refine else None
+        out[i] = minimise_sum(parts, Z, values, data.domain.dim, refined, free)
+    return out, None if settings.fresh_candidates else tuple(Z)

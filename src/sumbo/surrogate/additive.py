@@ -1,0 +1,270 @@
+"""The additive model of logei, ts, ats and alcb2: what a refit chooses, and when.
+
+A refit chooses, in this order and on the same observations,
+
+1. the transform of the values (``transform``),
+2. the groups (the decomposition, which may compare fits of several structures),
+3. the hyperparameters (a MAP fit, or the paper's Adam), and
+4. the kernel (another fit with every other kernel).
+
+All comparisons are of the same number, the log posterior density of a fit. Between
+refits everything that was chosen stands, constants of the transform included, and the
+model is conditioned on the new observations.
+"""
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sumbo.data import Data, Transform
+from sumbo.decompositions import Decomposition, resolve
+from sumbo.errors import ArgumentError, require_positive_integer
+from sumbo.gp import AdditiveGP
+from sumbo.kernels import KERNELS
+from sumbo.registry import require_one_of
+from sumbo.rng import rng_at
+from sumbo.state import State
+from sumbo.structure import expand
+from sumbo.surrogate.base import Fit, Surrogate
+from sumbo.surrogate.transform import Scale, rescale
+from sumbo.typing import Float, Groups, ndarray
+
+# What ``kernel="auto"`` chooses from; runs begin with the first.
+KERNEL_CHOICES = ("matern52", "matern32")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AdditiveState(State):
+    """What the last refit chose.
+
+    Attributes:
+        fitted_at: The number of observations then.
+        scale: The transform.
+        drawn: The model of the structure that was drawn.
+        others: Models of other plausible structures, with their weights.
+        memory: What the decomposition remembers.
+    """
+
+    fitted_at: int
+    scale: Scale
+    drawn: Fit
+    others: tuple[Fit, ...] = ()
+    memory: State | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdditiveModel:
+    """Settings of an additive model that is refitted from time to time.
+
+    Attributes:
+        groups: Groups of parameters, or a decomposition or its name.
+        kernel: The kernel of every part, or ``"auto"``: Matérn-5/2 or Matérn-3/2,
+            whichever has the greater posterior density at a refit. With
+            ``fit="adam"`` it is Matérn-5/2.
+        fit: How hyperparameters are fitted: ``"map"``, or ``"adam"`` as in the paper.
+        refit: Minimum number of new observations before the next refit.
+        growth: Minimum relative growth of the data set before the next refit. With
+            ``growth=0.25`` and a fit at 100 observations, the next refit happens at
+            125 or later. It does not apply to batches of ``refit`` points or more,
+            because their model is used many times.
+        starts: Starting points of a MAP fit.
+    """
+
+    groups: Any = "auto"
+    kernel: str = "auto"
+    fit: str = "map"
+    refit: int = 5
+    growth: float = 0.25
+    starts: int = 2
+
+    remembers: ClassVar[type[State] | None] = AdditiveState
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {
+            "groups": "random",
+            "kernel": "matern52",
+            "fit": "adam",
+            "refit": 10,
+            "growth": 0.0,
+        }
+    }
+
+    def __post_init__(self) -> None:
+        # A name, since a checkpoint holds the settings.
+        require_one_of("kernel", self.kernel, ("auto", *KERNELS.names()))
+        resolve(self.groups)
+        require_one_of("fit", self.fit, ("map", "adam"))
+        for name in ("refit", "starts"):
+            require_positive_integer(name, getattr(self, name))
+        number = isinstance(self.growth, (int, float)) and self.growth is not True
+        if not (number and 0 <= self.growth < np.inf):
+            msg = f"growth={self.growth!r} is not a number from 0 on, such as 0.25."
+            raise ArgumentError(msg)
+
+    # ------------------------------------------------------------------ the model
+    def update(
+        self,
+        rng: np.random.Generator,
+        state: AdditiveState | None,
+        data: Data,
+        q: int = 1,
+    ) -> tuple[Surrogate, AdditiveState]:
+        """Return the surrogate given all data, refitted if that is due for q points.
+
+        The posteriors are computed from the state and the data alone, never from a
+        cache that a resumed run would not have, so that resuming is exact.
+        """
+        due = state is None or len(data.y) >= self.next_refit(state.fitted_at, q)
+        if state is not None and not due:
+            return self._condition(state, data), state
+        begin = time.process_time()
+        state, fits, events = self._refit(rng, state, data)
+        took = time.process_time() - begin
+        surrogate = replace(
+            self._condition(state, data),
+            refitted=True,
+            fits=fits,
+            fit_cpu_s=took,
+            events=events,
+        )
+        return surrogate, state
+
+    def next_refit(self, fitted_at: int, q: int = 1) -> int:
+        """Return the number of observations at which q points ask for a refit."""
+        growth = self.growth * fitted_at if q < self.refit else 0.0
+        return fitted_at + math.ceil(max(self.refit, growth))
+
+    def surrogate(self, state: AdditiveState | None, data: Data) -> Surrogate | None:
+        """Return the surrogate given all data, with what the last refit chose.
+
+        If there was none, as after an initial design only, the model is fitted.
+        """
+        if (~data.failed).sum() < 2:
+            return None
+        if state is None:
+            return self.update(rng_at(0, "surrogate"), None, data)[0]
+        return self._condition(state, data)
+
+    # ------------------------------------------------------------------ the state
+    def structures(self, state: AdditiveState | None) -> tuple[Groups, ...]:
+        """Return groups of parameters that were learned lately, the last ones last."""
+        return self._source.structures(state.memory) if state else ()
+
+    def co_membership(
+        self, state: AdditiveState | None
+    ) -> Float[ndarray, "K K"] | None:
+        """Return how probable it is that two parameters share a group, if learned."""
+        return self._source.co_membership(state.memory) if state else None
+
+    def transform(self, state: AdditiveState | None) -> Transform | None:
+        """Return the transform that stands until the next refit."""
+        return state.scale.transform if state else None
+
+    def restore(self, packed: Any) -> Any:
+        """Return the state that a checkpoint holds."""
+        memory = packed.get("memory") if isinstance(packed, Mapping) else None
+        cls = self.remembers or AdditiveState
+        return cls.unpack(packed, memory=self._source.restore(memory))
+
+    @property
+    def _source(self) -> Decomposition:
+        return resolve(self.groups)
+
+    # ------------------------------------------------------------------ inside
+    def _condition(self, state: AdditiveState, data: Data) -> Surrogate:
+        data = data.under(state.scale.transform)
+        fits = (state.drawn, *state.others)
+        weights = np.array([fit.weight for fit in fits])
+        return Surrogate(
+            posteriors=tuple(fit.gp.condition(data.U, data.y) for fit in fits),
+            weights=weights,
+            data=data,
+            structures=self.structures(state),
+            co_membership=self.co_membership(state),
+        )
+
+    def _refit(
+        self, rng: np.random.Generator, state: AdditiveState | None, data: Data
+    ) -> tuple[AdditiveState, int, tuple[str, ...]]:
+        """Return what the refit chose, how many fits it took, and their events."""
+        data, scale, fits = rescale(data, state.scale if state else None)
+        last = state.drawn.gp if state else None
+        memory = state.memory if state else None
+        proposal = self._source.propose(rng, memory, data, last)
+        gp = self._start(proposal.start, proposal.groups, last, data)
+        fits += proposal.fits + 1
+        if self.fit == "adam":
+            gp = gp.fit(data.U, data.y, how="adam")
+        else:
+            seed = int(rng.integers(2**31))
+            gp = gp.fit(data.U, data.y, spans=1.0, starts=self.starts, seed=seed)
+            if self.kernel == "auto":
+                gp = with_best_kernel(gp, data, seed)
+                fits += len(KERNEL_CHOICES) - 1
+        others = tuple(
+            Fit.of(self._with_kernel(other), weight)
+            for weight, other in proposal.others
+        )
+        drawn = Fit.of(gp, 1.0 - sum(fit.weight for fit in others))
+        new = AdditiveState(
+            fitted_at=len(data.y),
+            scale=scale,
+            drawn=drawn,
+            others=others,
+            memory=proposal.memory,
+        )
+        return new, fits, gp.info.events if gp.info else ()
+
+    def _with_kernel(self, gp: AdditiveGP) -> AdditiveGP:
+        return gp if self.kernel == "auto" else replace(gp, kernel=self.kernel)
+
+    def _start(
+        self,
+        start: AdditiveGP | None,
+        groups: Groups,
+        last: AdditiveGP | None,
+        data: Data,
+    ) -> AdditiveGP:
+        """Return the model at the parameters from which the fit starts."""
+        coordinates = expand(groups, data.domain.blocks)
+        kernel = self.kernel
+        if kernel == "auto":
+            kernel = last.kernel if last else KERNEL_CHOICES[0]
+        if self.fit == "adam":
+            return AdditiveGP(groups=coordinates, kernel=kernel)
+        if start is not None:
+            return replace(Fit.of(start).gp, kernel=kernel)
+        gp = AdditiveGP(groups=coordinates, kernel=kernel)
+        return warm_start(gp, last) if last else gp
+
+
+def warm_start(gp: AdditiveGP, last: AdditiveGP) -> AdditiveGP:
+    """Return the model at the last parameters, as far as they fit its groups."""
+    if last.groups == gp.groups:
+        return gp.with_hyperparameters(last.hyperparameters())
+    if isinstance(gp.lengthscales, ndarray) and isinstance(last.lengthscales, ndarray):
+        return replace(gp, lengthscales=last.lengthscales, noise=last.noise)
+    return replace(gp, noise=last.noise)
+
+
+def with_best_kernel(gp: AdditiveGP, data: Data, seed: int) -> AdditiveGP:
+    """Return the fit, or one with another kernel if its posterior density is greater.
+
+    The groups were chosen with the present kernel, so the other one has to be ahead
+    with groups that are not its own. The seed is that of the fit: of very many data it
+    draws those that are fitted, and densities compare on the same data only.
+    """
+    fits = [gp]
+    for kernel in KERNEL_CHOICES:
+        if kernel != gp.kernel:
+            other = replace(gp, kernel=kernel, info=None)
+            fits.append(other.fit(data.U, data.y, spans=1.0, starts=1, seed=seed))
+    return max(fits, key=_log_posterior)
+
+
+def _log_posterior(gp: AdditiveGP) -> float:
+    found = gp.info.log_posterior if gp.info else np.nan
+    return found if np.isfinite(found) else -np.inf  # a fit may have failed

@@ -1,0 +1,111 @@
+"""``Surrogate``: the model of the objective, given all observations."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sumbo.data import Data, Transform
+from sumbo.gp import AdditiveGP, Posterior
+from sumbo.state import State
+from sumbo.typing import Float, Groups, ndarray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Surrogate:
+    """What the last refit chose, conditioned on all observations.
+
+    Attributes:
+        posteriors: One posterior for each plausible structure, that of the structure
+            which was drawn first. Points are in the unit cube, values in model units.
+        weights: Their probabilities.
+        data: The observations in the units of the model.
+        structures: Groups of parameters that structure learning visited lately.
+        co_membership: How probable it is that two parameters share a group, if known.
+        refitted: Whether this call refitted the model.
+        fits: How many fits of hyperparameters this call made.
+        fit_cpu_s: The CPU time of the refit, in seconds.
+        events: What happened during the fits, such as retries.
+    """
+
+    posteriors: tuple[Posterior, ...]
+    weights: Float[ndarray, " S"]
+    data: Data
+    structures: tuple[Groups, ...] = ()
+    co_membership: Float[ndarray, "K K"] | None = None
+    refitted: bool = False
+    fits: int = 0
+    fit_cpu_s: float = 0.0
+    events: tuple[str, ...] = ()
+
+    @property
+    def posterior(self) -> Posterior:
+        """The posterior of the structure that was drawn."""
+        return self.posteriors[0]
+
+    @property
+    def groups(self) -> Groups:
+        """The structure that was drawn, in unit-cube coordinates."""
+        return self.posterior.gp.groups
+
+    @property
+    def transform(self) -> Transform:
+        """The transform between the user's values and model units."""
+        return self.data.transform
+
+    def fantasised(self, U: Float[ndarray, "n P"]) -> "Surrogate":
+        """Return the surrogate with each posterior's own mean observed at ``U``.
+
+        The mean stays and the variance shrinks around the points, so that the next
+        point is looked for elsewhere; the kriging believer of [desautels2014].
+        """
+        if len(U) == 0:
+            return self
+        posteriors = tuple(p.append(U, p.predict(U)[0]) for p in self.posteriors)
+        return replace(self, posteriors=posteriors)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fit(State):
+    """A fitted model as a state holds it.
+
+    Attributes:
+        groups: Groups of unit-cube coordinates.
+        kernel: The name of the kernel.
+        log_theta: Logarithms of the hyperparameters.
+        mean: The constant mean.
+        weight: The probability of the structure.
+    """
+
+    groups: Groups
+    kernel: str
+    log_theta: Float[ndarray, " p"]
+    mean: float
+    weight: float = 1.0
+
+    @classmethod
+    def of(cls, gp: AdditiveGP, weight: float = 1.0) -> "Fit":
+        """Return what a state holds of a model."""
+        return cls(
+            groups=gp.groups,
+            kernel=gp.kernel,
+            log_theta=gp.hyperparameters().log(),
+            mean=gp.mean,
+            weight=weight,
+        )
+
+    @property
+    def gp(self) -> AdditiveGP:
+        """The model, rounded as if it came from a file: resuming is exact."""
+        return AdditiveGP.from_log(self.groups, self.log_theta, self.mean, self.kernel)
+
+
+def single(
+    posterior: Posterior, data: Data, structures: tuple[Groups, ...] = ()
+) -> Surrogate:
+    """Return a surrogate with one structure."""
+    return Surrogate(
+        posteriors=(posterior,),
+        weights=np.ones(1),
+        data=data,
+        structures=structures,
+    )
