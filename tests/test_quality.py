@@ -20,6 +20,8 @@ from sumbo.study.results import load
 from sumbo.study.storage import decode, encode, write_design, write_record
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "benchmarks" / "quality"
+DESIGN = PACKAGE / "designs" / "quality.toml"
 KNOWN = {
     "hartmann6": -3.32236801,
     "rosenbrock10": 0.0,
@@ -44,20 +46,23 @@ KNOWN = {
 
 @pytest.fixture(scope="module")
 def quality():
-    names = [path.stem for path in (ROOT / "benchmarks").glob("quality*.py")]
+    names = [path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__"]
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT))
         for registry in (METHODS, PROBLEMS):
             registry.names()  # loads what belongs to sumbo itself
             # What the benchmark registers must not be seen by other tests.
             patch.setattr(registry, "_items", dict(registry._items))
-        yield {name: importlib.import_module(f"benchmarks.{name}") for name in names}
-    for name in names:
-        del sys.modules[f"benchmarks.{name}"]
+        yield {
+            name: importlib.import_module(f"benchmarks.quality.{name}")
+            for name in names
+        }
+    for name in [n for n in sys.modules if n.startswith("benchmarks.quality")]:
+        del sys.modules[name]
 
 
 def cell_of(problem, method, **changes):
-    design = load_design(ROOT / "benchmarks" / "quality.toml")
+    design = load_design(DESIGN)
     cells = (
         c for c in design.all_cells() if (c.problem, c.method) == (problem, method)
     )
@@ -200,7 +205,7 @@ def test_trust_region_finds_what_random_search_does_not(quality):
     "method", ["optuna-tpe", "optuna-cmaes", "optuna-gp-exact", "botorch-logei"]
 )
 def test_rival_runs_on_mixed_parameters_and_its_record_can_be_read(quality, method):
-    for module in quality["quality_rivals"].NEEDS[method]:
+    for module in quality["rivals"].NEEDS[method]:
         pytest.importorskip(module)
     record = run_cell(cell_of("mixed7", method, acquisitions=5, batch=3))
     again = run_cell(cell_of("mixed7", "uniform", acquisitions=1))
@@ -210,14 +215,14 @@ def test_rival_runs_on_mixed_parameters_and_its_record_can_be_read(quality, meth
     problem = sumbo.problems.get("mixed7", seed=record.problem_seed)
     assert np.array_equal(problem(record.x), record.y)
     read = decode(
-        encode(record).encode(), Path(quality["quality"].filename(record.cell))
+        encode(record).encode(), Path(quality["__main__"].filename(record.cell))
     )
     assert np.array_equal(read.x, record.x)
 
 
 def test_optuna_is_told_every_value_at_its_point(quality):
     pytest.importorskip("optuna")
-    rivals = quality["quality_rivals"]
+    rivals = quality["rivals"]
     record = run_cell(cell_of("mixed7", "optuna-tpe", acquisitions=7, batch=3))
     problem = sumbo.problems.get("mixed7", seed=record.problem_seed)
     session = list(rivals._SESSIONS.values())[-1]
@@ -229,7 +234,7 @@ def test_optuna_is_told_every_value_at_its_point(quality):
 
 
 def test_ranks_are_paired_and_ties_are_not_told_from_the_first(quality):
-    report = quality["quality_report"]
+    report = quality["report"]
     # The second is better in each replicate, though the third has the better median.
     finals = np.array(
         [
@@ -243,7 +248,7 @@ def test_ranks_are_paired_and_ties_are_not_told_from_the_first(quality):
 
 
 def test_gaps_are_to_the_minimum_of_their_own_replicate(quality, tmp_path):
-    design = load_design(ROOT / "benchmarks" / "quality.toml")
+    design = load_design(DESIGN)
     write_design(tmp_path, design)
     for replicate, minimum in ((2, -7.5), (4, 3.25)):
         cell = cell_of("push", "uniform", replicate=replicate)
@@ -253,7 +258,7 @@ def test_gaps_are_to_the_minimum_of_their_own_replicate(quality, tmp_path):
         record = replace(record, best_known=minimum, exact=True, **fake)
         record = replace(record, fit_cpu_s=np.ones(100), ask_cpu_s=np.ones(100))
         write_record(tmp_path, cell, encode(record))
-    gaps = quality["quality_report"].as_gaps(load(tmp_path), tmp_path)
+    gaps = quality["report"].as_gaps(load(tmp_path), tmp_path)
     assert gaps.runs["push", "uniform", 1].final.tolist() == [1.0, 1.0]
 
 
@@ -261,7 +266,7 @@ def test_gaps_are_to_the_minimum_of_their_own_replicate(quality, tmp_path):
 def test_command_runs_what_is_missing_and_reports(
     quality, tmp_path, monkeypatch, capsys
 ):
-    text = (ROOT / "benchmarks" / "quality.toml").read_text("utf-8")
+    text = DESIGN.read_text("utf-8")
     short = text.replace("acquisitions = 100", "acquisitions = 2")
     short = short.replace("replicates = 10", "replicates = 2")
     (tmp_path / "quality.toml").write_text(short, encoding="utf-8")
@@ -270,11 +275,11 @@ def test_command_runs_what_is_missing_and_reports(
     words = ["run", *out, "--design", str(tmp_path / "quality.toml"), "--batch", "1"]
     words += ["--methods", "uniform,trust-region", "--problems", "mixed7"]
     words += ["--replicates", "0"]
-    quality["quality"].main(words)
+    quality["__main__"].main(words)
     assert "2 runs done" in capsys.readouterr().out
-    quality["quality"].main(words)
+    quality["__main__"].main(words)
     assert "0 runs done" in capsys.readouterr().out
-    quality["quality"].main(["report", *out])
+    quality["__main__"].main(["report", *out])
     lines = (tmp_path / "runs" / "report" / "quality.md").read_text().splitlines()
     assert sum(line.startswith("| mixed7") for line in lines) == 1
     assert sum(line.startswith(("| uniform", "| trust-region")) for line in lines) == 2
@@ -282,15 +287,15 @@ def test_command_runs_what_is_missing_and_reports(
 
 
 def test_records_to_be_run_again_are_kept(quality, tmp_path):
-    design = load_design(ROOT / "benchmarks" / "quality.toml")
+    design = load_design(DESIGN)
     design = replace(design, part=replace(design.part, methods=("ts",)))
     cells = [cell_of("levy2", "ts"), cell_of("levy2", "optuna-gp")]
     (tmp_path / "records").mkdir()
     for content in ("first", "second"):
         for cell in cells:
-            path = tmp_path / "records" / quality["quality"].filename(cell)
+            path = tmp_path / "records" / quality["__main__"].filename(cell)
             path.write_text(content)
-        assert quality["quality"].put_away(design, tmp_path) == 1
+        assert quality["__main__"].put_away(design, tmp_path) == 1
     kept = sorted(path.read_text() for path in (tmp_path / "replaced").iterdir())
     assert kept == ["first", "second"]
     assert [p.name for p in (tmp_path / "records").iterdir()] == [path.name]

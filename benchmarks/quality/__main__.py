@@ -14,14 +14,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.quality_report import report
-from benchmarks.quality_rivals import lacking
+from benchmarks.quality.report import report
+from benchmarks.quality.rivals import lacking
 from sumbo.errors import SumboError
 from sumbo.study.design import Design, load_design, select
 from sumbo.study.engine import Summary, run, status
 from sumbo.study.storage import filename
 
-DESIGN = Path(__file__).parent / "quality.toml"
+DESIGN = Path(__file__).parent / "designs" / "quality.toml"
 FOLDER = Path("runs/quality")
 
 

@@ -1,14 +1,15 @@
-"""Problems on which no choice of sumbo's was made, to see whether its defaults travel.
+"""Held-out problems: none of them was used to choose a default of sumbo.
 
-Run with ``--design benchmarks/unseen.toml``. They were written down after everything
-was chosen; if one of them ever decides something, it belongs to `quality_problems`.
+They show whether the defaults also work elsewhere. Run them with ``--design
+benchmarks/quality/designs/held_out.toml``. They were written after all defaults were
+chosen. A problem that is used for a choice moves to ``problems``.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.quality_problems import Function, Moved, moved
+from benchmarks.quality.problems import Function, Moved, moved
 from sumbo.problems.base import problem
 from sumbo.rng import Seed
 from sumbo.typing import Float, ndarray
@@ -90,7 +91,7 @@ def training(Z: Float[ndarray, "n 6"]) -> Float[ndarray, " n"]:
 
 
 # Function, minimiser, and how much of z one side of the cube covers.
-UNSEEN: dict[str, tuple[Function, Float[ndarray, " A"], float]] = {
+HELD_OUT: dict[str, tuple[Function, Float[ndarray, " A"], float]] = {
     "salomon5": (salomon, np.zeros(5), 20.0),
     "weierstrass6": (weierstrass, np.zeros(6), 1.0),
     "schaffer8": (schaffer, np.zeros(8), 20.0),
@@ -106,7 +107,7 @@ UNSEEN: dict[str, tuple[Function, Float[ndarray, " A"], float]] = {
 
 
 def _maker(name: str) -> Callable[..., Moved]:
-    function, start, side = UNSEEN[name]
+    function, start, side = HELD_OUT[name]
 
     def make(*, seed: Seed = 0) -> Moved:
         return moved(name, seed, function, start, side=side)
@@ -114,7 +115,7 @@ def _maker(name: str) -> Callable[..., Moved]:
     return make
 
 
-for _name, (_function, _start, _) in UNSEEN.items():
+for _name, (_function, _start, _) in HELD_OUT.items():
     problem(
         _name,
         dim=len(_start),
