@@ -175,12 +175,12 @@ def test_trust_region_doubles_halves_and_starts_anew(quality):
     y = [9.0, 7.0]
     for value in (5.0, 4.0, 1.0):
         y.append(value)
-        state = method.moved(state, data_of(y), 1)
+        state = method.updated(state, data_of(y), 1)
     assert state["length"] == 1.6
     lengths = []
     for _ in range(15):  # five coordinates: five failures halve it
         y.append(6.0)
-        state = method.moved(state, data_of(y), 1)
+        state = method.updated(state, data_of(y), 1)
         lengths.append(state["length"])
     assert lengths == [1.6] * 4 + [0.8] * 5 + [0.4] * 5 + [0.8]
     assert state["begin"] == len(y) == 20
@@ -295,7 +295,7 @@ def test_records_to_be_run_again_are_kept(quality, tmp_path):
         for cell in cells:
             path = tmp_path / "records" / quality["__main__"].filename(cell)
             path.write_text(content)
-        assert quality["__main__"].put_away(design, tmp_path) == 1
+        assert quality["__main__"].archive(design, tmp_path) == 1
     kept = sorted(path.read_text() for path in (tmp_path / "replaced").iterdir())
     assert kept == ["first", "second"]
     assert [p.name for p in (tmp_path / "records").iterdir()] == [path.name]
