@@ -38,7 +38,7 @@ bench: $(VENV)/.test  ## ratios measured in one run, and docs/performance.md fro
 bench-rivals: $(VENV)/.test .venv-rivals/.ready  ## whole runs against Optuna and BoTorch: hours
 	$(BIN)/python -m benchmarks optimizer
 
-quality: .venv-rivals/.ready  ## answers against rivals' on many problems; days, resumable
+quality: .venv-rivals/.ready  ## compare with other optimisers on many problems; days, resumable
 	.venv-rivals/bin/python -m benchmarks.quality run
 	.venv-rivals/bin/python -m benchmarks.quality report
 

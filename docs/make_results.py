@@ -1,7 +1,8 @@
 """Write the tables of docs/results.md anew from the records of five studies.
 
     python docs/make_results.py --paper runs/paper --quality runs/quality \\
-        --simulators runs/simulators --structures runs/structures --unseen runs/unseen
+        --simulators runs/simulators --structures runs/structures \\
+        --held-out runs/held_out
     python docs/make_results.py --quality runs/quality --only runs duels botorch
 
 The text between the tables is written by hand. Figures come from the reports that
@@ -375,8 +376,8 @@ def blocks_of(given: argparse.Namespace) -> dict[str, Callable[[], str | None]]:
             runs, problems = runs_of(name, folder), problems_of(folder)
             blocks[name] = partial(table, runs, problems)
             blocks[f"{name[:-1]} runs"] = partial(write_runs, name, runs)
-    if given.unseen:
-        blocks["unseen"] = partial(quality, given.unseen)
+    if given.held_out:
+        blocks["held-out"] = partial(quality, given.held_out)
     return blocks
 
 
@@ -390,7 +391,7 @@ def copy_figures(folder: Path, prefix: str = "") -> None:
 def main() -> None:
     """Fill in the tables and copy the figures that the given folders have."""
     parser = argparse.ArgumentParser(description=__doc__)
-    for study in ("paper", "quality", "simulators", "structures", "unseen"):
+    for study in ("paper", "quality", "simulators", "structures", "held-out"):
         parser.add_argument(f"--{study}", type=Path, help="the folder of its records")
     parser.add_argument("--only", nargs="+", help="some of them, and no figures")
     given = parser.parse_args()

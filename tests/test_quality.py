@@ -1,5 +1,7 @@
+import csv
 import importlib
 import inspect
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +22,9 @@ from sumbo.study.results import load
 from sumbo.study.storage import decode, encode, write_design, write_record
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "benchmarks" / "quality"
+DESIGN = PACKAGE / "designs" / "quality.toml"
+DESIGNS = sorted(DESIGN.parent.glob("*.toml"))
 KNOWN = {
     "hartmann6": -3.32236801,
     "rosenbrock10": 0.0,
@@ -42,26 +47,75 @@ KNOWN = {
 }
 
 
+# The methods that the benchmark adds to those of sumbo.
+ADDED = (
+    "botorch-logei",
+    "logei-one",
+    "logei-singletons",
+    "optuna-cmaes",
+    "optuna-gp",
+    "optuna-gp-exact",
+    "optuna-tpe",
+    "sumbo-default",
+    "trust-region",
+)
+
+
 @pytest.fixture(scope="module")
 def quality():
-    names = [path.stem for path in (ROOT / "benchmarks").glob("quality*.py")]
+    names = [path.stem for path in PACKAGE.glob("*.py") if path.stem != "__init__"]
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT))
+        before = [set(registry.names()) for registry in (PROBLEMS, METHODS)]
         for registry in (METHODS, PROBLEMS):
-            registry.names()  # loads what belongs to sumbo itself
-            # What the benchmark registers must not be seen by other tests.
+            # Other tests must not see what the benchmark registers.
             patch.setattr(registry, "_items", dict(registry._items))
-        yield {name: importlib.import_module(f"benchmarks.{name}") for name in names}
-    for name in names:
-        del sys.modules[f"benchmarks.{name}"]
+        modules = {n: importlib.import_module(f"benchmarks.quality.{n}") for n in names}
+        yield modules | {"before": before}
+    for name in [n for n in sys.modules if n.startswith("benchmarks.quality")]:
+        del sys.modules[name]
 
 
 def cell_of(problem, method, **changes):
-    design = load_design(ROOT / "benchmarks" / "quality.toml")
+    design = load_design(DESIGN)
     cells = (
         c for c in design.all_cells() if (c.problem, c.method) == (problem, method)
     )
     return replace(next(cells), **changes)
+
+
+def test_every_added_problem_and_method_is_tested_here(quality):
+    problems, methods = quality["before"]
+    assert set(PROBLEMS.names()) - problems == set(KNOWN)
+    assert set(METHODS.names()) - methods == set(ADDED)
+    assert set(quality["rivals"].NEEDS) <= set(ADDED)
+
+
+@pytest.mark.parametrize("path", DESIGNS, ids=lambda path: path.stem)
+def test_design_imports_the_modules_that_it_needs(path):
+    # In a new process, because all modules of the benchmark may be loaded in this one.
+    code = "import sys; from sumbo.study.design import load_design;"
+    code += "print(load_design(sys.argv[1]).name)"
+    command = [sys.executable, "-c", code, str(path)]
+    options = {"cwd": ROOT, "capture_output": True, "text": True}
+    done = subprocess.run(command, check=False, **options)
+    assert done.stdout.strip() == path.stem, done.stderr
+
+
+@pytest.mark.parametrize("name", ["quality", "simulators", "structures"])
+def test_published_rows_are_cells_of_their_design(quality, name):
+    path = ROOT / "docs" / "data" / f"{name}.csv"
+    if not path.exists():
+        pytest.skip("the documentation is not part of an sdist")
+    design = load_design(DESIGN.with_stem(name))
+    cells = {(c.problem, c.batch, c.method, c.replicate) for c in design.all_cells()}
+    with path.open(encoding="utf-8") as file:
+        rows = {
+            (row["problem"], int(row["batch"]), row["method"], int(row["replicate"]))
+            for row in csv.DictReader(file)
+        }
+    assert len(rows) > 300
+    assert rows - cells == set()
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -134,7 +188,8 @@ def test_minimize_and_optimizer_have_the_same_defaults():
     ours, theirs = (
         inspect.signature(f).parameters for f in (Optimizer, sumbo.minimize)
     )
-    shared = ("method", "groups", "n_init")
+    shared = set(ours) & set(theirs)
+    assert shared >= {"method", "groups", "seed", "n_init", "x0", "y0"}
     assert {n: ours[n].default for n in shared} == {
         n: theirs[n].default for n in shared
     }
@@ -154,36 +209,36 @@ def data_of(y, dim=5):
     )
 
 
-def test_told_structures_are_used(quality):
+def test_fixed_groups_are_used(quality):
     rng = np.random.default_rng(6)
     data = data_of(rng.normal(size=12), dim=4)
-    told = {"logei-singletons": ((0,), (1,), (2,), (3,)), "logei-one": ((0, 1, 2, 3),)}
-    for name, groups in told.items():
+    fixed = {"logei-singletons": ((0,), (1,), (2,), (3,)), "logei-one": ((0, 1, 2, 3),)}
+    for name, groups in fixed.items():
         method = Optimizer(data.domain, method=name, preset="default")._method
         _, _, info = method.propose(rng, {}, data, 1)
         assert info.groups == groups
 
 
-def test_trust_region_doubles_halves_and_starts_anew(quality):
+def test_trust_region_doubles_halves_and_restarts(quality):
     method = METHODS.get("trust-region")(shortest=0.3)
     state = method._start(0, 2)
     y = [9.0, 7.0]
     for value in (5.0, 4.0, 1.0):
         y.append(value)
-        state = method.moved(state, data_of(y), 1)
+        state = method.updated(state, data_of(y), 1)
     assert state["length"] == 1.6
     lengths = []
-    for _ in range(15):  # five coordinates: five failures halve it
+    for _ in range(15):  # with five coordinates, five failures halve the side
         y.append(6.0)
-        state = method.moved(state, data_of(y), 1)
+        state = method.updated(state, data_of(y), 1)
         lengths.append(state["length"])
     assert lengths == [1.6] * 4 + [0.8] * 5 + [0.4] * 5 + [0.8]
     assert state["begin"] == len(y) == 20
     U, _, _ = method.propose(np.random.default_rng(0), state, data_of(y), 2)
-    assert np.ptp(U) > 0.1  # uniform: there are no points of the new region yet
+    assert np.ptp(U) > 0.1  # uniform points after the restart
 
 
-def test_trust_region_finds_what_random_search_does_not(quality):
+def test_trust_region_comes_close_to_the_minimum(quality):
     target = np.array([0.23, 0.71, 0.64, 0.38])
 
     def f(x):
@@ -193,16 +248,16 @@ def test_trust_region_finds_what_random_search_does_not(quality):
     bounds = [(0.0, 1.0)] * 4
     ours = sumbo.minimize(f, bounds, method="trust-region", candidates=128, **options)
     assert ours.fun < 0.02
+    # The limit is not reached by chance: it is below the best of as many random points.
     assert sumbo.minimize(f, bounds, method="uniform", **options).fun > 0.04
 
 
-@pytest.mark.parametrize(
-    "method", ["optuna-tpe", "optuna-cmaes", "optuna-gp-exact", "botorch-logei"]
-)
-def test_rival_runs_on_mixed_parameters_and_its_record_can_be_read(quality, method):
-    for module in quality["quality_rivals"].NEEDS[method]:
+@pytest.mark.parametrize("method", ADDED)
+def test_method_runs_on_mixed_parameters_and_its_record_can_be_read(quality, method):
+    for module in quality["rivals"].NEEDS.get(method, ()):
         pytest.importorskip(module)
-    record = run_cell(cell_of("mixed7", method, acquisitions=5, batch=3))
+    cell = cell_of("mixed7", "uniform", acquisitions=5, batch=3)
+    record = run_cell(replace(cell, method=method, settings={"transform": "none"}))
     again = run_cell(cell_of("mixed7", "uniform", acquisitions=1))
     assert np.array_equal(record.x[:20], again.x[:20])
     assert len(record.ask_cpu_s) == 2
@@ -210,27 +265,30 @@ def test_rival_runs_on_mixed_parameters_and_its_record_can_be_read(quality, meth
     problem = sumbo.problems.get("mixed7", seed=record.problem_seed)
     assert np.array_equal(problem(record.x), record.y)
     read = decode(
-        encode(record).encode(), Path(quality["quality"].filename(record.cell))
+        encode(record).encode(), Path(quality["__main__"].filename(record.cell))
     )
     assert np.array_equal(read.x, record.x)
 
 
-def test_optuna_is_told_every_value_at_its_point(quality):
+def test_optuna_gets_every_value_with_its_point(quality):
     pytest.importorskip("optuna")
-    rivals = quality["quality_rivals"]
+    rivals = quality["rivals"]
     record = run_cell(cell_of("mixed7", "optuna-tpe", acquisitions=7, batch=3))
     problem = sumbo.problems.get("mixed7", seed=record.problem_seed)
     session = list(rivals._SESSIONS.values())[-1]
     done = [t for t in session.study.trials if t.value is not None]
-    assert [t.value for t in done] == record.y[:26].tolist()  # the last is asked only
+    assert [t.value for t in done] == record.y[
+        :26
+    ].tolist()  # the last has no value yet
     for trial, x in zip(done, problem.space.points(record.x[:26]), strict=True):
-        told = problem.space.numbers([list(trial.params.values())])[0]
-        assert told == pytest.approx(problem.space.numbers(x)[0], rel=1e-12)
+        point = problem.space.numbers([list(trial.params.values())])[0]
+        assert point == pytest.approx(problem.space.numbers(x)[0], rel=1e-12)
 
 
-def test_ranks_are_paired_and_ties_are_not_told_from_the_first(quality):
-    report = quality["quality_report"]
-    # The second is better in each replicate, though the third has the better median.
+def test_ranks_are_paired_and_ties_are_not_significant(quality):
+    report = quality["report"]
+    # The second and the third are each best in half of the replicates. So their ranks
+    # are equal, although the third has the better median.
     finals = np.array(
         [
             [5.0, 15.0, 25.0, 35.0, 45.0, 55.0, 65.0, 75.0],
@@ -243,7 +301,7 @@ def test_ranks_are_paired_and_ties_are_not_told_from_the_first(quality):
 
 
 def test_gaps_are_to_the_minimum_of_their_own_replicate(quality, tmp_path):
-    design = load_design(ROOT / "benchmarks" / "quality.toml")
+    design = load_design(DESIGN)
     write_design(tmp_path, design)
     for replicate, minimum in ((2, -7.5), (4, 3.25)):
         cell = cell_of("push", "uniform", replicate=replicate)
@@ -253,7 +311,7 @@ def test_gaps_are_to_the_minimum_of_their_own_replicate(quality, tmp_path):
         record = replace(record, best_known=minimum, exact=True, **fake)
         record = replace(record, fit_cpu_s=np.ones(100), ask_cpu_s=np.ones(100))
         write_record(tmp_path, cell, encode(record))
-    gaps = quality["quality_report"].as_gaps(load(tmp_path), tmp_path)
+    gaps = quality["report"].as_gaps(load(tmp_path), tmp_path)
     assert gaps.runs["push", "uniform", 1].final.tolist() == [1.0, 1.0]
 
 
@@ -261,7 +319,7 @@ def test_gaps_are_to_the_minimum_of_their_own_replicate(quality, tmp_path):
 def test_command_runs_what_is_missing_and_reports(
     quality, tmp_path, monkeypatch, capsys
 ):
-    text = (ROOT / "benchmarks" / "quality.toml").read_text("utf-8")
+    text = DESIGN.read_text("utf-8")
     short = text.replace("acquisitions = 100", "acquisitions = 2")
     short = short.replace("replicates = 10", "replicates = 2")
     (tmp_path / "quality.toml").write_text(short, encoding="utf-8")
@@ -270,11 +328,11 @@ def test_command_runs_what_is_missing_and_reports(
     words = ["run", *out, "--design", str(tmp_path / "quality.toml"), "--batch", "1"]
     words += ["--methods", "uniform,trust-region", "--problems", "mixed7"]
     words += ["--replicates", "0"]
-    quality["quality"].main(words)
+    quality["__main__"].main(words)
     assert "2 runs done" in capsys.readouterr().out
-    quality["quality"].main(words)
+    quality["__main__"].main(words)
     assert "0 runs done" in capsys.readouterr().out
-    quality["quality"].main(["report", *out])
+    quality["__main__"].main(["report", *out])
     lines = (tmp_path / "runs" / "report" / "quality.md").read_text().splitlines()
     assert sum(line.startswith("| mixed7") for line in lines) == 1
     assert sum(line.startswith(("| uniform", "| trust-region")) for line in lines) == 2
@@ -282,15 +340,15 @@ def test_command_runs_what_is_missing_and_reports(
 
 
 def test_records_to_be_run_again_are_kept(quality, tmp_path):
-    design = load_design(ROOT / "benchmarks" / "quality.toml")
+    design = load_design(DESIGN)
     design = replace(design, part=replace(design.part, methods=("ts",)))
     cells = [cell_of("levy2", "ts"), cell_of("levy2", "optuna-gp")]
     (tmp_path / "records").mkdir()
     for content in ("first", "second"):
         for cell in cells:
-            path = tmp_path / "records" / quality["quality"].filename(cell)
+            path = tmp_path / "records" / quality["__main__"].filename(cell)
             path.write_text(content)
-        assert quality["quality"].put_away(design, tmp_path) == 1
+        assert quality["__main__"].archive(design, tmp_path) == 1
     kept = sorted(path.read_text() for path in (tmp_path / "replaced").iterdir())
     assert kept == ["first", "second"]
     assert [p.name for p in (tmp_path / "records").iterdir()] == [path.name]

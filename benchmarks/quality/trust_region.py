@@ -1,9 +1,10 @@
-"""A baseline of our own: Thompson sampling in one trust region that moves and scales.
+"""Thompson sampling in one trust region, as a baseline.
 
-Written from the idea published in [eriksson2019]: a Gaussian process on the points of
-the region, whose sides follow the length-scales; candidates that differ from the best
-point in some coordinates; a region that doubles after successes, halves after
-failures, and starts anew elsewhere when it has become too small.
+Our implementation of the idea of [eriksson2019]. A Gaussian process is fitted to the
+points since the last restart. The sides of the region are proportional to the
+length-scales. Candidates differ from the best point in some coordinates only. The
+region doubles after successes and halves after failures. When it is too small, the
+search restarts with uniform points.
 """
 
 import math
@@ -20,24 +21,25 @@ from sumbo.linalg import cholesky
 from sumbo.methods.base import METHODS, Info
 from sumbo.typing import Float, State, ndarray
 
-# An improvement counts as a success if it is this share of the spread of the values.
+# Smallest improvement that is a success, in standard deviations of the values.
 _PROGRESS = 1e-3
-# Coordinates in which a candidate differs from the best point, on average at most.
+# Largest mean number of coordinates in which a candidate differs from the best point.
 _PERTURBED = 20.0
 
 
 @METHODS.register("trust-region")
 @dataclass(frozen=True, kw_only=True)
 class TrustRegion:
-    """Return the minimisers of posterior draws on candidates of the trust region.
+    """Minimise posterior draws over candidates of a trust region.
 
     Attributes:
-        length: First side of the region, in a cube of side 1.
+        length: Initial side of the region, in the unit cube.
         longest: Largest side.
-        shortest: Side below which the region starts anew.
-        successes: Asks in a row that improve, after which the side is doubled.
-        candidates: At most this many, and about 100 per coordinate.
-        fresh: At most this many uniform points begin a new region, two per coordinate.
+        shortest: The search restarts when the side is below this.
+        successes: Number of successive improvements after which the side doubles.
+        candidates: Largest number of candidates; there are about 100 per coordinate.
+        fresh: Largest number of uniform points after a restart; there are two per
+            coordinate.
     """
 
     length: float = 0.8
@@ -54,8 +56,8 @@ class TrustRegion:
     def propose(
         self, rng: np.random.Generator, state: State, data: Data, q: int
     ) -> tuple[Float[ndarray, "q P"], State, Info]:
-        """Return q points of the region, or uniform ones where it starts anew."""
-        state = self.moved(state, data, q) if state else self._start(0, len(data.y))
+        """Return q points of the region, or uniform points after a restart."""
+        state = self.updated(state, data, q) if state else self._start(0, len(data.y))
         U, y = data.U[state["begin"] :], data.y[state["begin"] :]
         P = data.domain.dim
         if len(y) < (min(2 * P, self.fresh) if state["begin"] else 1):
@@ -64,8 +66,8 @@ class TrustRegion:
         Z = self._region(rng, post, state["length"], U[int(np.argmin(y))], data)
         return _minimisers(rng, post, Z, q), state, Info(refitted=True)
 
-    def moved(self, state: State, data: Data, q: int) -> State:
-        """Return the state after the values told since the last ask were seen."""
+    def updated(self, state: State, data: Data, q: int) -> State:
+        """Return the state, updated with the values observed since the last ask."""
         begin, seen = state["begin"], state["seen"]
         before, new = data.y[begin:seen], data.y[seen:]
         state = {**state, "seen": len(data.y)}
@@ -97,19 +99,19 @@ class TrustRegion:
         best: Float[ndarray, " P"],
         data: Data,
     ) -> Float[ndarray, "B P"]:
-        """Return candidates of the region around the best point, and of its choices."""
+        """Return candidates of the region around the best point."""
         P = data.domain.dim
         scales = np.log(np.asarray(post.gp.lengthscales))
-        half = 0.5 * length * np.exp(scales - scales.mean())  # of the same volume
+        half = 0.5 * length * np.exp(scales - scales.mean())  # the volume is unchanged
         low, high = np.clip(best - half, 0.0, 1.0), np.clip(best + half, 0.0, 1.0)
         power = math.ceil(math.log2(min(100 * P, self.candidates)))
         sobol = qmc.Sobol(P, rng=rng).random_base2(power)
         differs = rng.random(sobol.shape) < min(1.0, _PERTURBED / P)
-        nowhere = np.flatnonzero(~differs.any(axis=1))
-        differs[nowhere, rng.integers(P, size=len(nowhere))] = True
+        unchanged = np.flatnonzero(~differs.any(axis=1))
+        differs[unchanged, rng.integers(P, size=len(unchanged))] = True
         Z = np.where(differs, low + (high - low) * sobol, best)
         for block in data.domain.blocks:
-            if len(block) > 1:  # a choice has no neighbourhood: any other will do
+            if len(block) > 1:  # a choice has no neighbourhood: draw any
                 changed = np.flatnonzero(rng.random(len(Z)) < 0.5 * min(1.0, length))
                 chosen = rng.integers(len(block), size=len(changed))
                 Z[np.ix_(changed, np.array(block))] = np.eye(len(block))[chosen]
@@ -135,7 +137,7 @@ def _fitted(
 def _minimisers(
     rng: np.random.Generator, post: Posterior, Z: Float[ndarray, "B P"], q: int
 ) -> Float[ndarray, "q P"]:
-    """Return the minimisers of q joint draws, all different while there are enough."""
+    """Return the minimisers of q joint draws, distinct if Z has q rows or more."""
     mean, cov = post.parts([Z])[0]
     L = cholesky(cov, scale=float(post.gp.variances.sum())).L
     draws = mean[:, None] + L @ rng.standard_normal((len(Z), q))

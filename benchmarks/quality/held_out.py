@@ -1,34 +1,35 @@
-"""Problems on which no choice of sumbo's was made, to see whether its defaults travel.
+"""Held-out problems: none of them was used to choose a default of sumbo.
 
-Run with ``--design benchmarks/unseen.toml``. They were written down after everything
-was chosen; if one of them ever decides something, it belongs to `quality_problems`.
+They show whether the defaults also work elsewhere. Run them with ``--design
+benchmarks/quality/designs/held_out.toml``. They were written after all defaults were
+chosen. A problem that is used for a choice moves to ``problems``.
 """
 
 from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.quality_problems import Function, Moved, moved
+from benchmarks.quality.problems import Function, Shifted, shifted
 from sumbo.problems.base import problem
 from sumbo.rng import Seed
 from sumbo.typing import Float, ndarray
 
 
 def salomon(Z: Float[ndarray, "n A"]) -> Float[ndarray, " n"]:
-    """Return rings around the minimum at 0, not additive in any way."""
+    """Return Salomon's function: rings around the minimum at 0, not additive."""
     r = np.sqrt((Z**2).sum(axis=1))
     return 1.0 - np.cos(np.pi * r / 3.0) + 0.1 * r
 
 
 def weierstrass(Z: Float[ndarray, "n A"]) -> Float[ndarray, " n"]:
-    """Return a sum of rugged functions, eight frequencies each; the minimum is at 0."""
+    """Return a sum of functions with eight frequencies each; the minimum is at 0."""
     k = np.arange(8.0)
     waves = np.cos(2.0 * np.pi * 3.0**k * (Z[:, :, None] + 0.5))
     return ((waves - np.cos(np.pi * 3.0**k)) * 0.5**k).sum(axis=(1, 2))
 
 
 def schaffer(Z: Float[ndarray, "n A"]) -> Float[ndarray, " n"]:
-    """Return Schaffer's seventh function, neighbours coupled; the minimum is at 0."""
+    """Return Schaffer's function F7, which couples neighbours; the minimum is at 0."""
     s = np.sqrt(Z[:, :-1] ** 2 + Z[:, 1:] ** 2)
     terms = np.sqrt(s) * (1.0 + np.sin(50.0 / 6.0 * s**0.2) ** 2)
     return terms.mean(axis=1) ** 2
@@ -41,7 +42,7 @@ def happy_cat(Z: Float[ndarray, "n A"]) -> Float[ndarray, " n"]:
 
 
 def qing(Z: Float[ndarray, "n A"]) -> Float[ndarray, " n"]:
-    """Return a sum of quartics with two wells each, of which one is at √i."""
+    """Return a sum of quartics with two wells each; one minimum is at √i."""
     return ((Z**2 - np.arange(1, Z.shape[1] + 1)) ** 2).sum(axis=1)
 
 
@@ -51,17 +52,17 @@ def quartic(Z: Float[ndarray, "n A"]) -> Float[ndarray, " n"]:
 
 
 def bell(Z: Float[ndarray, "n A"]) -> Float[ndarray, " n"]:
-    """Return one well in a plain."""
+    """Return a single Gaussian well on a plateau."""
     return 1.0 - np.exp(-0.5 * (Z**2).sum(axis=1))
 
 
 def chung_reynolds(Z: Float[ndarray, "n A"]) -> Float[ndarray, " n"]:
-    """Return the square of a bowl."""
+    """Return the square of the squared norm."""
     return (Z**2).sum(axis=1) ** 2
 
 
 def pairs(Z: Float[ndarray, "n A"]) -> Float[ndarray, " n"]:
-    """Return a sum over pairs, oblique bowls with ripples along their product."""
+    """Return a sum over pairs: an oblique quadratic plus ripples in their product."""
     a, b = Z[:, ::2], Z[:, 1::2]
     bowl = (1.5 * a + b) ** 2 + 0.3 * (a - b) ** 2
     return (bowl + np.sin(2.0 * a * b) ** 2).sum(axis=1)
@@ -71,7 +72,7 @@ OSCILLATION = np.array([1.0, 0.5, 3.0, 0.7, 0.2])
 
 
 def oscillation(Z: Float[ndarray, "n 5"]) -> Float[ndarray, " n"]:
-    """Return the misfit of a damped oscillation to 60 measurements of another."""
+    """Return the squared misfit of a damped oscillation to 60 exact measurements."""
     t = np.linspace(0.0, 5.0, 60)
 
     def signal(Z: Float[ndarray, "n 5"]) -> Float[ndarray, "n 60"]:
@@ -82,15 +83,15 @@ def oscillation(Z: Float[ndarray, "n 5"]) -> Float[ndarray, " n"]:
 
 
 def training(Z: Float[ndarray, "n 6"]) -> Float[ndarray, " n"]:
-    """Return what looks like a validation loss: coupled valleys, and a plateau."""
+    """Return an imitation of a validation loss: coupled valleys and a plateau."""
     a, b, c, d, e, f = Z.T
     loss = 0.3 * np.tanh((a + 0.4 * b) ** 2) + 0.2 * np.tanh(0.5 * (b - 0.3 * c) ** 2)
     loss += 0.05 * np.tanh(d**2) + 0.02 * np.abs(e) + 0.01 * f**2
     return np.minimum(0.1 + loss, 0.6)
 
 
-# Function, minimiser, and how much of z one side of the cube covers.
-UNSEEN: dict[str, tuple[Function, Float[ndarray, " A"], float]] = {
+# Function, minimiser, and length in z of one side of the unit cube.
+HELD_OUT: dict[str, tuple[Function, Float[ndarray, " A"], float]] = {
     "salomon5": (salomon, np.zeros(5), 20.0),
     "weierstrass6": (weierstrass, np.zeros(6), 1.0),
     "schaffer8": (schaffer, np.zeros(8), 20.0),
@@ -105,16 +106,16 @@ UNSEEN: dict[str, tuple[Function, Float[ndarray, " A"], float]] = {
 }
 
 
-def _maker(name: str) -> Callable[..., Moved]:
-    function, start, side = UNSEEN[name]
+def _maker(name: str) -> Callable[..., Shifted]:
+    function, start, side = HELD_OUT[name]
 
-    def make(*, seed: Seed = 0) -> Moved:
-        return moved(name, seed, function, start, side=side)
+    def make(*, seed: Seed = 0) -> Shifted:
+        return shifted(name, seed, function, start, side=side)
 
     return make
 
 
-for _name, (_function, _start, _) in UNSEEN.items():
+for _name, (_function, _start, _) in HELD_OUT.items():
     problem(
         _name,
         dim=len(_start),

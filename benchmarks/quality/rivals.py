@@ -1,6 +1,6 @@
-"""Rivals as methods of sumbo, so that a study runs them like its own.
+"""Other optimisers, wrapped as methods of sumbo so that a study can run them.
 
-They need the user's own values, so a design gives them ``transform = "none"``.
+They scale the values themselves, so a design sets ``transform = "none"`` for them.
 """
 
 import inspect
@@ -22,7 +22,7 @@ from sumbo.optimizer import Optimizer
 from sumbo.space import Categorical, Integer, Real, Space
 from sumbo.typing import Float, State, ndarray
 
-# What must be importable for a rival to run; the others need sumbo alone.
+# Libraries that a rival needs; methods that are not listed need only sumbo.
 NEEDS = {
     "optuna-tpe": ("optuna",),
     "optuna-cmaes": ("optuna", "cmaes"),
@@ -30,19 +30,19 @@ NEEDS = {
     "optuna-gp-exact": ("optuna", "torch"),
     "botorch-logei": ("botorch",),
 }
-# Runs whose Optuna study is kept; a cell is one run, and cells follow each other.
+# Number of Optuna studies kept in memory. A process runs its cells one by one.
 _KEPT_RUNS = 4
 
 
 def lacking(method: str) -> str:
-    """Return the library that ``method`` needs and that is missing, "" if none is."""
+    """Return the first missing library that ``method`` needs, or ""."""
     return next((m for m in NEEDS.get(method, ()) if find_spec(m) is None), "")
 
 
 @METHODS.register("sumbo-default")
 @dataclass(frozen=True, kw_only=True)
 class SumboDefault:
-    """Return what ``sumbo.minimize(f, bounds)`` asks: the default method, as it is."""
+    """The method of ``sumbo.minimize(f, bounds)``, with default settings."""
 
     cite: ClassVar[str] = ""
     label: ClassVar[str] = "sumbo, default"
@@ -51,7 +51,7 @@ class SumboDefault:
     def propose(
         self, rng: np.random.Generator, state: State, data: Data, q: int
     ) -> tuple[Float[ndarray, "q P"], State, Info]:
-        """Return the proposal of the default method."""
+        """Return q points of the default method."""
         return _default_method().propose(rng, state, data, q)
 
 
@@ -61,7 +61,7 @@ def _default_method() -> Method:
 
 
 class _Session:
-    """An Optuna study that is asked and told like a user's, all trials included."""
+    """One run of Optuna: a study, used through ``study.ask`` and ``study.tell``."""
 
     def __init__(self, sampler: Any, space: Space) -> None:
         import optuna
@@ -70,13 +70,14 @@ class _Session:
         self.space = space
         self.distributions = {p.name: _distribution(p) for p in space.parameters}
         self.asked: deque[Any] = deque()  # trials without a value, oldest first
-        self.told = 0
+        self.observed = 0
 
     def tell(self, data: Data) -> None:
-        """Add the values that are new, in the order in which points were asked."""
+        """Pass on the new values, in the order in which the points were asked."""
         import optuna
 
-        for u, value in zip(data.U[self.told :], data.y[self.told :], strict=True):
+        new = slice(self.observed, None)
+        for u, value in zip(data.U[new], data.y[new], strict=True):
             if self.asked:
                 self.study.tell(self.asked.popleft(), float(value))
             else:
@@ -86,18 +87,18 @@ class _Session:
                     value=float(value),
                 )
                 self.study.add_trial(earlier)
-        self.told = len(data.y)
+        self.observed = len(data.y)
 
     def ask(self, q: int) -> Float[ndarray, "q P"]:
-        """Return q points; each sampler sees those before as running trials."""
+        """Return q points; for each, the earlier ones are running trials."""
         trials = [self.study.ask(self.distributions) for _ in range(q)]
         self.asked.extend(trials)
         return self.space.encode_any([trial.params for trial in trials])[0]
 
 
-# A sampler keeps what it learnt in itself and in its trials (the evolution path of
-# CMA-ES, the last kernel of the GP), so a run needs one study from beginning to end.
-# A cell runs in one process, and its state holds the number of the run.
+# A sampler has a state (the evolution path of CMA-ES, the last kernel of the GP), part
+# of it in its trials. So one run uses one study from beginning to end. A cell runs in
+# one process, and the state of the method holds the key of its session.
 _SESSIONS: dict[int, _Session] = {}
 
 
@@ -108,7 +109,7 @@ class _Optuna:
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     def __post_init__(self) -> None:
-        import optuna  # here, so that the first ask does not pay for it
+        import optuna  # here, because the time of an ask is measured
 
         optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -119,10 +120,10 @@ class _Optuna:
     def propose(
         self, rng: np.random.Generator, state: State, data: Data, q: int
     ) -> tuple[Float[ndarray, "q P"], State, Info]:
-        """Return what Optuna asks next.
+        """Return the next q points of Optuna.
 
         Raises:
-            SumboError: If the run began in another process.
+            SumboError: If the run started in another process.
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # experimental and deprecated arguments
@@ -134,7 +135,10 @@ class _Optuna:
                 sampler = self.sampler(int(rng.integers(2**31)), data, q)
                 _SESSIONS[state["run"]] = _Session(sampler, _space(data))
             if state["run"] not in _SESSIONS:
-                msg = "this run of Optuna began elsewhere. Run it in one process."
+                msg = (
+                    "This run of Optuna started in another process. "
+                    "Run it from the beginning in one process."
+                )
                 raise SumboError(msg)
             session = _SESSIONS[state["run"]]
             session.tell(data)
@@ -144,7 +148,7 @@ class _Optuna:
 @METHODS.register("optuna-tpe")
 @dataclass(frozen=True, kw_only=True)
 class OptunaTPE(_Optuna):
-    """Return points of Optuna's multivariate TPE; batches by the constant liar."""
+    """Optuna's multivariate TPE; batches use the constant liar."""
 
     label: ClassVar[str] = "Optuna TPE"
 
@@ -159,10 +163,10 @@ class OptunaTPE(_Optuna):
 @METHODS.register("optuna-cmaes")
 @dataclass(frozen=True, kw_only=True)
 class OptunaCMAES(_Optuna):
-    """Return points of Optuna's CMA-ES, started at the best initial point.
+    """Optuna's CMA-ES, started at the best initial point.
 
-    By itself it would ignore the initial points and start at the centre. A batch is
-    part of a generation; choices are sampled uniformly, as Optuna does.
+    With default settings it ignores the initial points and starts at the centre. A
+    batch is part of a generation. Optuna samples categorical parameters uniformly.
     """
 
     label: ClassVar[str] = "Optuna CMA-ES"
@@ -179,9 +183,9 @@ class OptunaCMAES(_Optuna):
 @METHODS.register("optuna-gp")
 @dataclass(frozen=True, kw_only=True)
 class OptunaGP(_Optuna):
-    """Return points of Optuna's GPSampler; batches as it treats running trials.
+    """Optuna's GPSampler with default settings; a batch consists of running trials.
 
-    By default it fits the noise, and takes a narrow minimum for some of it.
+    By default it fits a noise variance, and may treat a narrow minimum as noise.
     """
 
     deterministic: ClassVar[bool] = False
@@ -202,7 +206,7 @@ class OptunaGP(_Optuna):
 @METHODS.register("optuna-gp-exact")
 @dataclass(frozen=True, kw_only=True)
 class OptunaExactGP(OptunaGP):
-    """Return points of Optuna's GPSampler, told that values have no noise."""
+    """Optuna's GPSampler with ``deterministic_objective=True``."""
 
     deterministic: ClassVar[bool] = True
     label: ClassVar[str] = "Optuna GP, no noise"
@@ -211,17 +215,17 @@ class OptunaExactGP(OptunaGP):
 @METHODS.register("botorch-logei")
 @dataclass(frozen=True, kw_only=True)
 class BoTorchLogEI:
-    """Return the maximisers of (q)LogEI under BoTorch's SingleTaskGP.
+    """BoTorch's LogEI (in batches qLogEI) under its SingleTaskGP.
 
-    Its priors scale with the dimension and values are standardised, as by default.
-    Batches: qLogEI, points chosen greedily one after the other. Integers and choices
-    are relaxed (one-hot) and rounded by the space.
+    The model has BoTorch's defaults: priors that scale with the dimension, and
+    standardised values. The points of a batch are chosen greedily, one by one.
+    Integers and choices (one-hot) are relaxed, and rounded by the space.
 
     Attributes:
-        restarts: Of the search, if one point is asked.
-        raw_samples: From which the restarts are chosen.
-        batch_restarts: The same for every point of a batch.
-        batch_raw_samples: The same for every point of a batch.
+        restarts: Number of starts of the search when one point is asked.
+        raw_samples: Number of points from which these starts are chosen.
+        batch_restarts: Number of starts for each point of a batch.
+        batch_raw_samples: Number of points from which those starts are chosen.
     """
 
     restarts: int = 10
@@ -240,7 +244,7 @@ class BoTorchLogEI:
     def propose(
         self, rng: np.random.Generator, state: State, data: Data, q: int
     ) -> tuple[Float[ndarray, "q P"], State, Info]:
-        """Return q points, by a model that is fitted to all data."""
+        """Return q points that maximise the acquisition of a newly fitted model."""
         import torch
         from botorch.acquisition import (
             LogExpectedImprovement,
@@ -253,7 +257,7 @@ class BoTorchLogEI:
         from gpytorch.mlls import ExactMarginalLogLikelihood
 
         torch.manual_seed(int(rng.integers(2**31)))
-        U, Y = torch.tensor(data.U), -torch.tensor(data.y)[:, None]  # it maximises
+        U, Y = torch.tensor(data.U), -torch.tensor(data.y)[:, None]  # BoTorch maximises
         box = torch.tensor([[0.0], [1.0]], dtype=U.dtype).expand(2, data.domain.dim)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -273,7 +277,8 @@ class BoTorchLogEI:
 
 def _space(data: Data) -> Space:
     if not isinstance(data.domain, Space):
-        raise TypeError(f"domain={data.domain!r} is no Space; rivals need one.")
+        msg = f"data.domain={data.domain!r} is not a Space. Pass a sumbo.space.Space."
+        raise TypeError(msg)
     return data.domain
 
 
@@ -292,5 +297,5 @@ def _distribution(p: Real | Integer | Categorical) -> Any:
 
 
 def _import_torch() -> None:
-    # Before the first ask, which is timed; and to the one core that a cell has.
+    # Import before the first ask, whose time is measured. A cell uses one core.
     import_module("torch").set_num_threads(1)

@@ -1,4 +1,4 @@
-"""The report of the quality benchmark: a Markdown fragment and two kinds of figures."""
+"""Write the report of the quality benchmark: a Markdown fragment and figures."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,21 +13,21 @@ from sumbo.study.results import Results, Runs, complete_problems, load
 from sumbo.study.storage import read_records, write_atomically
 from sumbo.typing import Float, ndarray
 
-# A method is tied for first if a paired test does not tell it from the first.
+# A method is tied for first if it is not significantly different from the first.
 LEVEL = 0.05
 _COLUMNS = 3
-# With fewer pairs no two-sided signed-rank test reaches the level.
+# With fewer pairs a two-sided signed-rank test cannot reach this level.
 _FEWEST_PAIRS = 6
 
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """How one method did over all problems at one batch size."""
+    """Summary of one method over all problems at one batch size."""
 
     method: str
     rank: float  # mean over problems of the mean paired rank over replicates
     wins: int  # problems on which it has the best mean rank
-    ties: int  # problems on which it is first, or not told from the first
+    ties: int  # problems on which it is first or tied for first
     cpu_s: float  # median per run, asks only
 
 
@@ -37,7 +37,7 @@ def report(
     methods: Sequence[str] | None = None,
     problems: Sequence[str] | None = None,
 ) -> Path:
-    """Return the path of the Markdown fragment, written now with its figures."""
+    """Return the path of the Markdown fragment, after writing it and its figures."""
     results = as_gaps(restricted(load(folder), methods, problems), folder)
     out = folder / "report"
     text = [
@@ -66,7 +66,7 @@ def restricted(
     """Return the results of some methods and problems only.
 
     Raises:
-        StudyError: If nothing is left.
+        StudyError: If no run is left.
     """
     runs = {
         (p, m, b): r
@@ -74,15 +74,16 @@ def restricted(
         if (methods is None or m in methods) and (problems is None or p in problems)
     }
     if not runs:
-        msg = f"there are no runs of methods={methods} on problems={problems} yet."
+        chosen = f"methods={methods}, problems={problems}"
+        msg = f"There are no runs of {chosen}. Run them first."
         raise StudyError(msg)
     return replace(results, runs=runs)
 
 
 def as_gaps(results: Results, folder: Path) -> Results:
-    """Return the results with values above the minimum, where that is known.
+    """Return the results with gaps to the minimum, for problems whose minimum is known.
 
-    The minimum of some problems differs from replicate to replicate.
+    For some problems each replicate has its own minimum.
     """
     lowest = {
         (r.cell.problem, r.cell.replicate): r.best_known
@@ -98,10 +99,10 @@ def as_gaps(results: Results, folder: Path) -> Results:
 
 
 def standings(results: Results, batch: int) -> list[Standing]:
-    """Return the methods, the best mean rank first.
+    """Return a summary of each method, the best mean rank first.
 
-    Only problems count that every method has run on, and of those the replicates
-    that all have finished, so that every rank is among the same rivals.
+    The ranks use the problems on which every method has runs, and of these problems the
+    replicates that all methods have finished. So every rank compares the same methods.
     """
     methods = results.methods(batch)
     ranks, first, tied = [], [], []
@@ -142,9 +143,9 @@ def paired_ranks(best: Float[ndarray, "M R *T"]) -> Float[ndarray, "M *T"]:
 
 
 def ties_for_first(finals: Float[ndarray, "M R"], first: int) -> list[bool]:
-    """Return which methods a paired Wilcoxon test does not tell from ``first``.
+    """Return for each method whether it is not significantly different from ``first``.
 
-    Holm's correction is over the rivals of the first on this problem.
+    The test is a paired Wilcoxon test, with Holm's correction over the other methods.
     """
     others = [m for m in range(len(finals)) if m != first]
     p = [statistics.paired(finals[m], finals[first]).wilcoxon_p for m in others]
@@ -170,7 +171,7 @@ def draw_ranks(results: Results, batches: Sequence[int], path: Path) -> None:
             axes.set_title(f"batch {batch}", loc="left")
             axes.set_xlabel("evaluations")
             axes.set_ylabel("mean rank")
-            axes.invert_yaxis()  # rank 1 is best and belongs to the top
+            axes.invert_yaxis()  # the best rank, 1, is at the top
             axes.margins(x=0.0)
             legend.set_axis_off()
             lines, labels = axes.get_legend_handles_labels()
@@ -205,7 +206,8 @@ def draw_convergence(results: Results, batch: int, path: Path) -> None:
 
 
 def _look(method: str, methods: Sequence[str]) -> dict[str, str | float | tuple]:
-    # More methods than colours that differ well: rivals, with their dash, are dashed.
+    # There are more methods than distinct colours, so rivals have dashed lines. Their
+    # names contain a hyphen.
     from matplotlib import colormaps
 
     palette = "tab10" if len(methods) <= 10 else "tab20"
@@ -221,10 +223,11 @@ def _ranking(results: Results, batch: int) -> list[str]:
     rows = standings(results, batch)
     used = complete_problems(results, batch)
     if not rows:
-        return [f"Batch {batch}: no problem that every method has run on yet.", ""]
+        return [f"Batch {batch}: no problem has runs of every method.", ""]
     counts = [shared_curves(results.of(p, batch)).shape[1] for p in used]
     few = (
-        f" Below {_FEWEST_PAIRS} replicates no test can tell methods apart."
+        f" With fewer than {_FEWEST_PAIRS} replicates this test cannot give "
+        f"p < {LEVEL:g}."
         if min(counts) < _FEWEST_PAIRS
         else ""
     )

@@ -1,9 +1,10 @@
-"""Development problems of the quality benchmark, registered as a third party would.
+"""Problems of the quality benchmark that were used while defaults were chosen.
 
-Each is a function g with a known minimiser z* on the whole space, seen through
-z = z* + T (x − t): the seed draws where in the unit cube the minimiser t lies, and
-what T adds to a scaling (reflections, a rotation, a choice of active coordinates).
-So no method profits from an optimum at the centre, and every minimum is known.
+They are registered from outside the package, as a user would register a problem. Each
+evaluates a function g, whose global minimiser z* is known, at z = z* + T (x − t). The
+seed draws the position t of the minimiser in the unit cube. T scales; for some problems
+it also reflects or rotates, and some ignore all but a few active coordinates. So every
+minimum is known, and no method has an advantage because the optimum is at the centre.
 """
 
 from collections.abc import Callable
@@ -22,12 +23,12 @@ from sumbo.typing import Float, Int, ndarray
 
 Function = Callable[[Float[ndarray, "n A"]], Float[ndarray, " n"]]
 
-# Where in the unit cube the minimiser may lie, along each coordinate.
+# Range of each coordinate of the minimiser in the unit cube.
 HOME = (0.1, 0.9)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Moved(Problem):
+class Shifted(Problem):
     """A function of z = start + T (x_active − target), with T = ``turn``."""
 
     function: Function
@@ -45,26 +46,27 @@ class Moved(Problem):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Mixed(Problem):
-    """Real, integer and categorical parameters; a sum of terms that are 0 at best.
+    """A sum of nonnegative terms in real, integer and categorical parameters.
 
-    The bounds of a choice are those of its number; ``mixture`` says what is what.
+    A choice is represented by its number, and its bounds are the lowest and the
+    highest number. ``mixture`` holds the kinds of the parameters.
     """
 
     mixture: Space
-    target: Float[ndarray, " P"]  # the minimiser; choices by their number
-    moves: Float[ndarray, "C 3"]  # how the first choice moves the real optimum
-    costs: Float[ndarray, "C D"]  # of each pair of choices, 0 for the best pair
+    target: Float[ndarray, " P"]  # the minimiser; a choice is its number
+    shifts: Float[ndarray, "C 3"]  # shift of the real optimum, by the first choice
+    costs: Float[ndarray, "C D"]  # cost of a pair of choices, 0 for the best pair
 
     @property
     def space(self) -> Space:
-        """The parameters, of three kinds."""
+        """The search space: real, integer and categorical parameters."""
         return self.mixture
 
     def evaluate(self, X: Float[ndarray, "n P"]) -> Float[ndarray, " n"]:
         """Return the values; integers and choices are rounded."""
         reals, whole = X[:, :3], np.rint(X[:, 3:])
         first, second = whole[:, 2].astype(int), whole[:, 3].astype(int)
-        v = (reals - self.target[:3]) / 5.0 - self.moves[first]
+        v = (reals - self.target[:3]) / 5.0 - self.shifts[first]
         w = (whole[:, :2] - self.target[3:5]) / (10.0, 19.0)
         other = second != self.target[6]
         return (
@@ -83,9 +85,9 @@ class Mixed(Problem):
     cite="hartman1973",
     description="six smooth wells",
 )
-def hartmann6(*, seed: Seed = 0) -> Moved:
-    """Return Hartmann's function of six coordinates, moved."""
-    return moved("hartmann6", seed, _hartmann, _hartmann_minimiser(), side=1.0)
+def hartmann6(*, seed: Seed = 0) -> Shifted:
+    """Return Hartmann's function of six coordinates, shifted."""
+    return shifted("hartmann6", seed, _hartmann, _hartmann_minimiser(), side=1.0)
 
 
 @problem(
@@ -93,11 +95,11 @@ def hartmann6(*, seed: Seed = 0) -> Moved:
     dim=10,
     cost="0.03 ms",
     cite="rosenbrock1960",
-    description="a curved valley, values over decades",
+    description="a curved valley; values span decades",
 )
-def rosenbrock10(*, seed: Seed = 0) -> Moved:
-    """Return Rosenbrock's function of ten coordinates, moved."""
-    return moved("rosenbrock10", seed, _rosenbrock, np.ones(10), side=4.096)
+def rosenbrock10(*, seed: Seed = 0) -> Shifted:
+    """Return Rosenbrock's function of ten coordinates, shifted."""
+    return shifted("rosenbrock10", seed, _rosenbrock, np.ones(10), side=4.096)
 
 
 @problem(
@@ -107,10 +109,10 @@ def rosenbrock10(*, seed: Seed = 0) -> Moved:
     cite="styblinski1990",
     description="a sum of twenty double wells",
 )
-def styblinski_tang20(*, seed: Seed = 0) -> Moved:
-    """Return the function of Styblinski and Tang, coordinates reflected at random.
+def styblinski_tang20(*, seed: Seed = 0) -> Shifted:
+    """Return the function of Styblinski and Tang, shifted and randomly reflected.
 
-    The shift is small: far outside its usual box the function is a mere quartic.
+    The shift is small, because far outside its usual box only the quartic term counts.
     """
     best = minimize_scalar(
         lambda z: float(_styblinski_tang(np.array([[z]]))[0]),
@@ -120,7 +122,7 @@ def styblinski_tang20(*, seed: Seed = 0) -> Moved:
     ).x
     start = np.full(20, best)
     name = "styblinski-tang20"
-    return moved(
+    return shifted(
         name, seed, _styblinski_tang, start, side=10.0, home=(0.11, 0.31), reflect=True
     )
 
@@ -132,12 +134,12 @@ def styblinski_tang20(*, seed: Seed = 0) -> Moved:
     cite="michalewicz1992",
     description="ten narrow valleys on a plateau",
 )
-def michalewicz10(*, seed: Seed = 0) -> Moved:
-    """Return Michalewicz's function of ten coordinates, moved.
+def michalewicz10(*, seed: Seed = 0) -> Shifted:
+    """Return Michalewicz's function of ten coordinates, shifted.
 
-    A move reaches at most π beyond [0, π], where no term is negative.
+    The shifted box reaches at most π beyond [0, π], where no term is negative.
     """
-    return moved(
+    return shifted(
         "michalewicz10", seed, _michalewicz, _michalewicz_minimiser(), side=np.pi
     )
 
@@ -147,11 +149,11 @@ def michalewicz10(*, seed: Seed = 0) -> Moved:
     dim=8,
     cost="0.03 ms",
     cite="levy1985",
-    description="Levy's function, rotated: no sum of parts",
+    description="Levy's function, rotated: not additive",
 )
-def levy8_rotated(*, seed: Seed = 0) -> Moved:
+def levy8_rotated(*, seed: Seed = 0) -> Shifted:
     """Return Levy's function of eight rotated coordinates."""
-    return moved(
+    return shifted(
         "levy8-rotated", seed, _levy, np.ones(8), side=20.0 / np.sqrt(8.0), rotate=True
     )
 
@@ -163,9 +165,9 @@ def levy8_rotated(*, seed: Seed = 0) -> Moved:
     cite="levy1985",
     description="rotated Levy function of 5 among 50 coordinates",
 )
-def sparse50(*, seed: Seed = 0) -> Moved:
-    """Return Levy's function of five coordinates, rotated, hidden among fifty."""
-    return moved(
+def sparse50(*, seed: Seed = 0) -> Shifted:
+    """Return Levy's function of five rotated coordinates among fifty."""
+    return shifted(
         "sparse50",
         seed,
         _levy,
@@ -184,7 +186,7 @@ def sparse50(*, seed: Seed = 0) -> Moved:
     description="3 real, 2 integer, 2 categorical parameters that interact",
 )
 def mixed7(*, seed: Seed = 0) -> Mixed:
-    """Return a function of three reals, two integers and two choices."""
+    """Return a function of three real, two integer and two categorical parameters."""
     space = Space.of(
         [
             *(Real(f"x{i}", -2.0, 3.0) for i in range(3)),
@@ -198,8 +200,8 @@ def mixed7(*, seed: Seed = 0) -> Mixed:
     best = (int(rng.integers(3)), int(rng.integers(4)))
     whole = (int(rng.integers(1, 10)), int(rng.integers(3, 19)))
     target = np.array([*(5.0 * rng.uniform(*HOME, 3) - 2.0), *whole, *best])
-    moves = rng.uniform(-0.3, 0.3, (3, 3))
-    moves[best[0]] = 0.0
+    shifts = rng.uniform(-0.3, 0.3, (3, 3))
+    shifts[best[0]] = 0.0
     costs = rng.uniform(0.2, 1.5, (3, 4))
     costs[best] = 0.0
     return Mixed(
@@ -212,12 +214,12 @@ def mixed7(*, seed: Seed = 0) -> Mixed:
         minimizer=target,
         mixture=space,
         target=target,
-        moves=moves,
+        shifts=shifts,
         costs=costs,
     )
 
 
-def moved(
+def shifted(
     name: str,
     seed: Seed,
     function: Function,
@@ -228,18 +230,18 @@ def moved(
     dim: int | None = None,
     reflect: bool = False,
     rotate: bool = False,
-) -> Moved:
-    """Return the function as a problem whose minimiser the seed has drawn.
+) -> Shifted:
+    """Return the function as a problem whose minimiser is drawn from the seed.
 
     Args:
         name: The problem's registered name.
-        seed: Of the place, and of what else is drawn.
-        function: g, of rows.
-        start: Its minimiser z*.
-        side: How much of z one side of the unit cube covers.
-        home: Where along each coordinate the minimiser may lie.
-        dim: Coordinates in all, if not all of them matter.
-        reflect: Whether coordinates are mirrored at random.
+        seed: Seed of the minimiser, the active coordinates and T.
+        function: The function g, which takes points as rows.
+        start: The minimiser z* of g.
+        side: Length in z of one side of the unit cube.
+        home: Range of each coordinate of the minimiser.
+        dim: Number of coordinates; default the number of active ones.
+        reflect: Whether coordinates are reflected at random.
         rotate: Whether T is a rotation.
     """
     A, P = len(start), dim or len(start)
@@ -248,13 +250,13 @@ def moved(
     target, turn = rng.uniform(*home, A), np.eye(A)
     if reflect:
         signs = rng.choice((-1.0, 1.0), A)
-        # A reflected coordinate has its optimum at the mirrored place.
+        # A reflected coordinate has its optimum at 1 − t.
         target, turn = np.where(signs < 0, 1.0 - target, target), np.diag(signs)
     if rotate:
         turn = special_ortho_group.rvs(A, random_state=rng)
-    minimizer = rng.uniform(*HOME, P)  # what does not matter may be anything
+    minimizer = rng.uniform(*HOME, P)  # arbitrary where inactive
     minimizer[active] = target
-    return Moved(
+    return Shifted(
         name=name,
         bounds=np.tile([0.0, 1.0], (P, 1)),
         parameters=tuple(f"x{p}" for p in range(P)),
@@ -270,7 +272,7 @@ def moved(
     )
 
 
-# Hartmann's wells: depths, curvatures and places.
+# Depths, curvatures and centres of Hartmann's wells.
 _DEPTHS = np.array([1.0, 1.2, 3.0, 3.2])
 _CURVATURES = np.array(
     [
@@ -280,7 +282,7 @@ _CURVATURES = np.array(
         [17.0, 8.0, 0.05, 10.0, 0.1, 14.0],
     ]
 )
-_PLACES = 1e-4 * np.array(
+_CENTRES = 1e-4 * np.array(
     [
         [1312.0, 1696.0, 5569.0, 124.0, 8283.0, 5886.0],
         [2329.0, 4135.0, 8307.0, 3736.0, 1004.0, 9991.0],
@@ -291,7 +293,7 @@ _PLACES = 1e-4 * np.array(
 
 
 def _hartmann(Z: Float[ndarray, "n 6"]) -> Float[ndarray, " n"]:
-    squares = (Z[:, None] - _PLACES) ** 2
+    squares = (Z[:, None] - _CENTRES) ** 2
     return -np.exp(-(_CURVATURES * squares).sum(axis=2)) @ _DEPTHS
 
 
@@ -320,8 +322,8 @@ def _levy(Z: Float[ndarray, "n A"]) -> Float[ndarray, " n"]:
     return np.sin(np.pi * v[:, 0]) ** 2 + (v[:, :-1] ** 2 * waves).sum(axis=1) + last
 
 
-# The wells lie in the unit cube, and along each coordinate the gradient is a weighted
-# sum of the distances to them: no stationary point lies outside.
+# The centres lie in the unit cube. Along each coordinate the gradient is a positively
+# weighted sum of the differences to the centres, so outside the cube it is not zero.
 @cache
 def _hartmann_minimiser() -> Float[ndarray, " 6"]:
     near = [0.20169, 0.150011, 0.476874, 0.275332, 0.311652, 0.6573]

@@ -1,4 +1,4 @@
-"""The default told a structure instead of learning one: what does not knowing cost?"""
+"""The default method with fixed groups, to measure the cost of learning the groups."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,7 +10,7 @@ from sumbo.methods.logei import LogExpectedImprovement
 @METHODS.register("logei-singletons")
 @dataclass(frozen=True, kw_only=True)
 class Singletons(LogExpectedImprovement):
-    """Return what the default asks that knows every parameter to act alone."""
+    """The default method with one group per parameter."""
 
     groups: Any = "singletons"
     label: ClassVar[str] = "log EI, singletons"
@@ -19,7 +19,7 @@ class Singletons(LogExpectedImprovement):
 @METHODS.register("logei-one")
 @dataclass(frozen=True, kw_only=True)
 class OneGroup(LogExpectedImprovement):
-    """Return what the default asks with one group of all parameters: no sum at all."""
+    """The default method with a single group of all parameters."""
 
     groups: Any = "one"
     label: ClassVar[str] = "log EI, one group"
