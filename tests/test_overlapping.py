@@ -175,7 +175,7 @@ def test_a_coarse_table_serves_many_pairs(rng):
     Z = frozen(rng.random((70, 41)))
     join(part, Z, Z[0], Parts(value, value), np.ones(41, dtype=bool))
     # The best candidate's own value is one more level.
-    assert max(rows) == (overlapping.FEWEST_LEVELS + 1) ** 2
+    assert max(rows) == (overlapping.SEARCH.fewest_levels + 1) ** 2
 
 
 def test_parts_on_one_coordinate_are_joined_together(rng):

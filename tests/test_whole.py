@@ -11,12 +11,9 @@ from irregular import frozen
 from sumbo import Categorical, Integer, Real, Space
 from sumbo.acquisition.improvement import Improvement
 from sumbo.data import prepare
-from sumbo.methods.base import free_coordinates
-from sumbo.search import whole as module
+from sumbo.search import free_coordinates, whole as module
 from sumbo.search.whole import (
-    BEST,
-    BETAS,
-    TOLERANCE,
+    SEARCH,
     minimise_whole,
     separable_minimisers,
     whole_candidates,
@@ -81,7 +78,7 @@ def test_candidates_are_representable_points_of_the_cube(case, rng):
 def test_candidates_hold_the_best_observations(case, N, rng):
     data, post = scene(rng, *case, N=N)
     points = whole_candidates(rng, post, data, free_coordinates(data), 100)
-    for row in data.U[np.argsort(data.y)[:BEST]]:
+    for row in data.U[np.argsort(data.y)[: SEARCH.best]]:
         assert holds(points, row)
 
 
@@ -102,10 +99,10 @@ def test_candidates_hold_the_minimisers_of_the_parts(case, rng, monkeypatch):
 
 def test_candidates_cross_the_minimisers_with_the_best_observations(rng, monkeypatch):
     data, post = scene(rng, *CASES["reals"])
-    low = frozen(rng.random((len(BETAS), 4)))
+    low = frozen(rng.random((len(SEARCH.betas), 4)))
     monkeypatch.setattr(module, "separable_minimisers", lambda *_: low)
     points = whole_candidates(rng, post, data, free_coordinates(data), 100)
-    best = data.U[np.argsort(data.y)[:BEST]]
+    best = data.U[np.argsort(data.y)[: SEARCH.best]]
     from_low = (points[:, None] == low).any(axis=1)
     from_best = (points[:, None] == best).any(axis=1)
     both = from_low.any(axis=1) & from_best.any(axis=1)
@@ -117,7 +114,7 @@ def test_candidates_cross_the_minimisers_with_the_best_observations(rng, monkeyp
 def test_one_parameter_alone_is_changed_at_a_best_observation(k, rng):
     data, post = scene(rng, *CASES["integers and choices"])
     points = whole_candidates(rng, post, data, free_coordinates(data), 100)
-    best = data.U[np.argsort(data.y)[:BEST]]
+    best = data.U[np.argsort(data.y)[: SEARCH.best]]
     other = np.ones(data.domain.dim, dtype=bool)
     other[list(data.domain.blocks[k])] = False
     same = (points[:, None] == best) | ~other
@@ -169,8 +166,8 @@ def test_minimisers_of_the_parts_are_those_of_brute_force(name, rng, monkeypatch
     data, post = scene(rng, bounds, groups)
     known = known_candidates(monkeypatch, rng, data)
     joined = separable_minimisers(rng, post, data, 100)
-    assert joined.shape == (len(BETAS), data.domain.dim)
-    best = data.U[np.argsort(data.y)[:BEST]]
+    assert joined.shape == (len(SEARCH.betas), data.domain.dim)
+    best = data.U[np.argsort(data.y)[: SEARCH.best]]
     for m, group in enumerate(groups):
         if group not in known:
             continue
@@ -179,7 +176,7 @@ def test_minimisers_of_the_parts_are_those_of_brute_force(name, rng, monkeypatch
         mean, cov = reference.posterior_of_parts(post.gp, data.U, data.y, Z)
         own = slice(m, m + len(Z[m]))  # one row for each of the parts before
         sd = np.sqrt(cov.diagonal()[own])
-        for beta, u in zip(BETAS, joined, strict=True):
+        for beta, u in zip(SEARCH.betas, joined, strict=True):
             lowest = Z[m][np.argmin(mean[own] - beta * sd)]
             np.testing.assert_array_equal(u[list(group)], lowest)
 
@@ -205,7 +202,7 @@ def test_a_residual_part_has_no_say(name, rng, monkeypatch):
     joined = separable_minimisers(rng, post, data, 100)
     assert groups[-1] not in known
     assert set(groups[:-1]) <= set(known)
-    best = data.U[np.argsort(data.y)[:BEST]]
+    best = data.U[np.argsort(data.y)[: SEARCH.best]]
     for group in groups[:-1]:
         own = np.vstack([known[group], best[:, list(group)]])
         assert all(holds(own, u) for u in joined[:, list(group)])
@@ -217,7 +214,7 @@ def test_a_single_group_on_all_coordinates_has_its_say(rng, monkeypatch):
     joined = separable_minimisers(rng, post, data, 100)
     everything = np.empty((100, 4))
     everything[:, [2, 0, 3, 1]] = known[2, 0, 3, 1]
-    everything = np.vstack([everything, data.U[np.argsort(data.y)[:BEST]]])
+    everything = np.vstack([everything, data.U[np.argsort(data.y)[: SEARCH.best]]])
     mean, _ = post.predict(everything)
     np.testing.assert_array_equal(joined[0], everything[np.argmin(mean)])
 
@@ -250,7 +247,7 @@ def test_the_point_found_is_stationary_in_the_box(rng):
     slope = waves(u[None])[1][0]
     projected = np.clip(u - slope, 0.0, 1.0) - u
     # A descent also ends where a step gains next to nothing.
-    assert np.abs(projected).max() < 2 * TOLERANCE
+    assert np.abs(projected).max() < 2 * SEARCH.tolerance
     assert waves(u[None])[0][0] < waves(points)[0].min() - 1e-3
 
 

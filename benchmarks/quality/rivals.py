@@ -8,7 +8,6 @@ import warnings
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, ClassVar
@@ -20,7 +19,8 @@ from sumbo.errors import SumboError
 from sumbo.methods.base import METHODS, Info, Method, make
 from sumbo.optimizer import Optimizer
 from sumbo.space import Categorical, Integer, Real, Space
-from sumbo.typing import Float, State, ndarray
+from sumbo.state import State
+from sumbo.typing import Float, ndarray
 
 # Libraries that a rival needs; methods that are not listed need only sumbo.
 NEEDS = {
@@ -39,25 +39,16 @@ def lacking(method: str) -> str:
     return next((m for m in NEEDS.get(method, ()) if find_spec(m) is None), "")
 
 
+_Default: Any = type(make(inspect.signature(Optimizer).parameters["method"].default))
+
+
 @METHODS.register("sumbo-default")
 @dataclass(frozen=True, kw_only=True)
-class SumboDefault:
+class SumboDefault(_Default):
     """The method of ``sumbo.minimize(f, bounds)``, with default settings."""
 
-    cite: ClassVar[str] = ""
     label: ClassVar[str] = "sumbo, default"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-
-    def propose(
-        self, rng: np.random.Generator, state: State, data: Data, q: int
-    ) -> tuple[Float[ndarray, "q P"], State, Info]:
-        """Return q points of the default method."""
-        return _default_method().propose(rng, state, data, q)
-
-
-@cache
-def _default_method() -> Method:
-    return make(inspect.signature(Optimizer).parameters["method"].default)
 
 
 class _Session:
@@ -103,10 +94,21 @@ _SESSIONS: dict[int, _Session] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Optuna:
+class _SessionKey(State):
+    """The key of the session of a run.
+
+    Attributes:
+        run: A random number.
+    """
+
+    run: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Optuna(Method):
     cite: ClassVar[str] = "optuna2019"
     label: ClassVar[str] = "Optuna"
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    remembers: ClassVar[type[State] | None] = _SessionKey
 
     def __post_init__(self) -> None:
         import optuna  # here, because the time of an ask is measured
@@ -118,8 +120,8 @@ class _Optuna:
         raise NotImplementedError
 
     def propose(
-        self, rng: np.random.Generator, state: State, data: Data, q: int
-    ) -> tuple[Float[ndarray, "q P"], State, Info]:
+        self, rng: np.random.Generator, state: _SessionKey | None, data: Data, q: int
+    ) -> tuple[Float[ndarray, "q P"], _SessionKey, Info]:
         """Return the next q points of Optuna.
 
         Raises:
@@ -127,20 +129,20 @@ class _Optuna:
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # experimental and deprecated arguments
-            if not state:
-                state = {"run": int(rng.integers(2**62))}
-                _SESSIONS.pop(state["run"], None)
+            if state is None:
+                state = _SessionKey(run=int(rng.integers(2**62)))
+                _SESSIONS.pop(state.run, None)
                 while len(_SESSIONS) >= _KEPT_RUNS:
                     del _SESSIONS[next(iter(_SESSIONS))]
                 sampler = self.sampler(int(rng.integers(2**31)), data, q)
-                _SESSIONS[state["run"]] = _Session(sampler, _space(data))
-            if state["run"] not in _SESSIONS:
+                _SESSIONS[state.run] = _Session(sampler, _space(data))
+            if state.run not in _SESSIONS:
                 msg = (
                     "This run of Optuna started in another process. "
                     "Run it from the beginning in one process."
                 )
                 raise SumboError(msg)
-            session = _SESSIONS[state["run"]]
+            session = _SESSIONS[state.run]
             session.tell(data)
             return session.ask(q), state, Info()
 
@@ -214,7 +216,7 @@ class OptunaExactGP(OptunaGP):
 
 @METHODS.register("botorch-logei")
 @dataclass(frozen=True, kw_only=True)
-class BoTorchLogEI:
+class BoTorchLogEI(Method):
     """BoTorch's LogEI (in batches qLogEI) under its SingleTaskGP.
 
     The model has BoTorch's defaults: priors that scale with the dimension, and
@@ -235,15 +237,14 @@ class BoTorchLogEI:
 
     cite: ClassVar[str] = "botorch2020"
     label: ClassVar[str] = "BoTorch LogEI"
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
 
     def __post_init__(self) -> None:
         _import_torch()
         import_module("botorch")
 
     def propose(
-        self, rng: np.random.Generator, state: State, data: Data, q: int
-    ) -> tuple[Float[ndarray, "q P"], State, Info]:
+        self, rng: np.random.Generator, state: None, data: Data, q: int
+    ) -> tuple[Float[ndarray, "q P"], None, Info]:
         """Return q points that maximise the acquisition of a newly fitted model."""
         import torch
         from botorch.acquisition import (

@@ -8,9 +8,8 @@ search restarts with uniform points.
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from scipy.stats import qmc
@@ -18,8 +17,9 @@ from scipy.stats import qmc
 from sumbo.data import Data
 from sumbo.gp import AdditiveGP, Posterior
 from sumbo.linalg import cholesky
-from sumbo.methods.base import METHODS, Info
-from sumbo.typing import Float, State, ndarray
+from sumbo.methods.base import METHODS, Info, Method
+from sumbo.state import State
+from sumbo.typing import Float, ndarray
 
 # Smallest improvement that is a success, in standard deviations of the values.
 _PROGRESS = 1e-3
@@ -27,9 +27,30 @@ _PROGRESS = 1e-3
 _PERTURBED = 20.0
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RegionState(State):
+    """Where the search is.
+
+    Attributes:
+        begin: The number of observations at the last restart.
+        seen: The number of observations at the last ask.
+        won: Successive improvements.
+        lost: Successive failures to improve.
+        length: The side of the region.
+        theta: Logarithms of the hyperparameters, the last ones.
+    """
+
+    begin: int
+    seen: int
+    won: int = 0
+    lost: int = 0
+    length: float
+    theta: Float[ndarray, " p"] | None = None
+
+
 @METHODS.register("trust-region")
 @dataclass(frozen=True, kw_only=True)
-class TrustRegion:
+class TrustRegion(Method):
     """Minimise posterior draws over candidates of a trust region.
 
     Attributes:
@@ -51,45 +72,42 @@ class TrustRegion:
 
     cite: ClassVar[str] = "eriksson2019"
     label: ClassVar[str] = "Trust region"
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    remembers: ClassVar[type[State] | None] = RegionState
 
     def propose(
-        self, rng: np.random.Generator, state: State, data: Data, q: int
-    ) -> tuple[Float[ndarray, "q P"], State, Info]:
+        self, rng: np.random.Generator, state: RegionState | None, data: Data, q: int
+    ) -> tuple[Float[ndarray, "q P"], RegionState, Info]:
         """Return q points of the region, or uniform points after a restart."""
         state = self.updated(state, data, q) if state else self._start(0, len(data.y))
-        U, y = data.U[state["begin"] :], data.y[state["begin"] :]
+        U, y = data.U[state.begin :], data.y[state.begin :]
         P = data.domain.dim
-        if len(y) < (min(2 * P, self.fresh) if state["begin"] else 1):
+        if len(y) < (min(2 * P, self.fresh) if state.begin else 1):
             return rng.random((q, P)), state, Info()
         post, state = _fitted(rng, state, U, y)
-        Z = self._region(rng, post, state["length"], U[int(np.argmin(y))], data)
+        Z = self._region(rng, post, state.length, U[int(np.argmin(y))], data)
         return _minimisers(rng, post, Z, q), state, Info(refitted=True)
 
-    def updated(self, state: State, data: Data, q: int) -> State:
+    def updated(self, state: RegionState, data: Data, q: int) -> RegionState:
         """Return the state, updated with the values observed since the last ask."""
-        begin, seen = state["begin"], state["seen"]
-        before, new = data.y[begin:seen], data.y[seen:]
-        state = {**state, "seen": len(data.y)}
+        before, new = data.y[state.begin : state.seen], data.y[state.seen :]
+        state = replace(state, seen=len(data.y))
         if not len(before) or not len(new):
             return state
-        margin = _PROGRESS * float(np.std(data.y[begin:]))
+        margin = _PROGRESS * float(np.std(data.y[state.begin :]))
         if new.min() < before.min() - margin:
-            state |= {"won": state["won"] + 1, "lost": 0}
+            state = replace(state, won=state.won + 1, lost=0)
         else:
-            state |= {"won": 0, "lost": state["lost"] + 1}
-        if state["won"] >= self.successes:
-            longer = min(2.0 * state["length"], self.longest)
-            state |= {"won": 0, "length": longer}
-        elif state["lost"] >= math.ceil(max(4.0, data.domain.dim) / q):
-            state |= {"lost": 0, "length": state["length"] / 2.0}
-        if state["length"] < self.shortest:
+            state = replace(state, won=0, lost=state.lost + 1)
+        if state.won >= self.successes:
+            state = replace(state, won=0, length=min(2.0 * state.length, self.longest))
+        elif state.lost >= math.ceil(max(4.0, data.domain.dim) / q):
+            state = replace(state, lost=0, length=state.length / 2.0)
+        if state.length < self.shortest:
             return self._start(len(data.y), len(data.y))
         return state
 
-    def _start(self, begin: int, seen: int) -> dict[str, Any]:
-        counts = {"begin": begin, "seen": seen, "won": 0, "lost": 0}
-        return {**counts, "length": self.length}
+    def _start(self, begin: int, seen: int) -> RegionState:
+        return RegionState(begin=begin, seen=seen, length=self.length)
 
     def _region(
         self,
@@ -120,18 +138,18 @@ class TrustRegion:
 
 def _fitted(
     rng: np.random.Generator,
-    state: State,
+    state: RegionState,
     U: Float[ndarray, "N P"],
     y: Float[ndarray, " N"],
-) -> tuple[Posterior, State]:
+) -> tuple[Posterior, RegionState]:
     sd = float(y.std())
     z = (y - y.mean()) / (sd if sd > 0 else 1.0)
     gp = AdditiveGP(groups=(tuple(range(U.shape[1])),))
-    if "theta" in state:
-        last = gp.hyperparameters().from_log(state["theta"], mean=0.0)
+    if state.theta is not None:
+        last = gp.hyperparameters().from_log(state.theta, mean=0.0)
         gp = gp.with_hyperparameters(last)
     gp = gp.fit(U, z, spans=1.0, starts=2, seed=int(rng.integers(2**31)))
-    return gp.condition(U, z), {**state, "theta": gp.hyperparameters().log()}
+    return gp.condition(U, z), replace(state, theta=gp.hyperparameters().log())
 
 
 def _minimisers(

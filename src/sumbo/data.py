@@ -16,19 +16,35 @@ from sumbo.typing import Bool, Domain, Float, ndarray
 
 Kind = Literal["standardise", "log", "none"]
 
-# ``auto`` warps if the worst value lies this many times further above the best one
-# than a typical value of the initial design does. In 4 000 simulated designs each of
-# 20 or 120 points, the ratio never exceeded 8 for Gaussian values and 39 for
-# exponential ones and for sums of 1 to 10 Ackley, Levy or Rastrigin functions; with
-# values log-uniform over eight decades it exceeded 50 in 98.6 % of designs of 20.
-DECADES = 50.0
 
-# Only the first values told are typical: later ones gather near the optimum, and
-# against those every run that converges would seem to span decades.
-DESIGN = 20
+@dataclass(frozen=True, kw_only=True)
+class DecadesRule:
+    """When values span decades, so that ``"auto"`` takes logarithms at once.
 
-# With fewer values than this, the median is too close to the minimum by chance.
-FEWEST = 8
+    Attributes:
+        ratio: The worst value must lie this many times further above the best one
+            than a typical value of the initial design does. In 4 000 simulated designs
+            each of 20 or 120 points, the ratio never exceeded 8 for Gaussian values
+            and 39 for exponential ones and for sums of 1 to 10 Ackley, Levy or
+            Rastrigin functions. With values log-uniform over eight decades it exceeded
+            50 in 98.6 % of designs of 20.
+        design: The number of first values that are typical. Later ones gather near
+            the optimum, and against those every run that converges would seem to span
+            decades.
+        fewest: With fewer distinct values than this, the median is too close to the
+            minimum by chance, and there is no decision.
+        resolution: Quantile of the distances from the best value that sets the scale
+            of the logarithm. The part of the curve that is nearly straight holds this
+            share of the data, however far a run got.
+    """
+
+    ratio: float = 50.0
+    design: int = 20
+    fewest: int = 8
+    resolution: float = 0.25
+
+
+DECADES = DecadesRule()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,19 +141,18 @@ def spans_decades(distances: Float[ndarray, " N"]) -> bool:
     Takes the distances from the best value, in the order told.
     """
     positive = distances[distances > 0]
-    if len(positive) < FEWEST:
+    if len(positive) < DECADES.fewest:
         return False
-    return bool(positive.max() > DECADES * np.median(positive[:DESIGN]))
+    typical = np.median(positive[: DECADES.design])
+    return bool(positive.max() > DECADES.ratio * typical)
 
 
 def _resolution(distances: Float[ndarray, " N"]) -> float:
-    # The lower quartile of the distances from the best value: the part of the curve
-    # that is nearly straight holds a quarter of the data, however far a run got.
     positive = distances[distances > 0]
     if len(positive) == 0:
         return 1.0
     floor = np.finfo(float).eps * positive.max()
-    return float(max(np.quantile(positive, 0.25), floor))
+    return float(max(np.quantile(positive, DECADES.resolution), floor))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

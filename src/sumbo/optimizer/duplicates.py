@@ -1,5 +1,6 @@
 """Nothing is asked twice by accident."""
 
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -7,9 +8,26 @@ import numpy as np
 from sumbo.space import Categorical, Integer, Space
 from sumbo.typing import Float, ndarray
 
-# A space with at most this many points is searched for one that is left.
-ENUMERABLE = 20_000
-TRIES = 60
+
+@dataclass(frozen=True, kw_only=True)
+class Repeats:
+    """How a point that is known already is replaced.
+
+    Attributes:
+        tries: Random steps away from it, from the smallest to the largest size.
+        smallest_step: Standard deviation of the first step, in the unit cube.
+        largest_step: Standard deviation of the last step.
+        enumerable: A discrete space with at most this many points is then searched
+            for one that is left.
+    """
+
+    tries: int = 60
+    smallest_step: float = 1e-3
+    largest_step: float = 1.0
+    enumerable: int = 20_000
+
+
+REPEATS = Repeats()
 
 
 def distinct(
@@ -39,7 +57,9 @@ def _another(
     u: Float[ndarray, " P"],
     taken: set[bytes],
 ) -> Float[ndarray, " P"]:
-    for scale in np.geomspace(1e-3, 1.0, TRIES):
+    for scale in np.geomspace(
+        REPEATS.smallest_step, REPEATS.largest_step, REPEATS.tries
+    ):
         moved = np.clip(u + scale * rng.standard_normal(len(u)), 0.0, 1.0)
         moved = space.snap(moved[None])[0] + 0.0
         if moved.tobytes() not in taken:
@@ -56,12 +76,12 @@ def _all_points(space: Space) -> list[Float[ndarray, " P"]]:
             levels.append(list(p.choices))
         elif isinstance(p, Integer):
             size_here = int(p.hi - p.lo) + 1
-            if size * size_here > ENUMERABLE:
+            if size * size_here > REPEATS.enumerable:
                 return []
             levels.append(list(range(int(p.lo), int(p.hi) + 1)))
         else:
             return []
         size *= len(levels[-1])
-        if size > ENUMERABLE:
+        if size > REPEATS.enumerable:
             return []
     return list(space.encode([list(point) for point in product(*levels)]) + 0.0)

@@ -1,15 +1,36 @@
 """Candidate points of each component, inside the cube and representable."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from sumbo.data import Data
 from sumbo.search.components import Component
 from sumbo.typing import Bool, Float, ndarray
 
-# Share of the candidates that lie around the best observations, and how many of
-# those are used; the rest covers the cube.
-LOCAL_SHARE = 0.4
-BEST = 3
+
+@dataclass(frozen=True, kw_only=True)
+class SpreadCandidates:
+    """How candidates of a component of several coordinates are spread.
+
+    Attributes:
+        local: Share of the candidates that lie around the best observations. The
+            others are scrambled Sobol points.
+        best: How many of the best observations are used; they are candidates too.
+        smallest_step: Smallest standard deviation of a step away from one of them, as
+            a power of ten.
+        largest_step: Largest standard deviation of such a step, as a power of ten.
+        moved: Share of the coordinates that such a step changes; at least one.
+    """
+
+    local: float = 0.4
+    best: int = 3
+    smallest_step: float = -3.0
+    largest_step: float = -0.5
+    moved: float = 0.5
+
+
+SPREAD = SpreadCandidates()
 
 
 def draw_candidates(
@@ -67,16 +88,18 @@ def _spread(
     from scipy.stats import qmc  # a second of import time that few calls need
 
     d = len(part.coordinates)
-    local = int(LOCAL_SHARE * count) if len(data.y) else 0
+    local = int(SPREAD.local * count) if len(data.y) else 0
     sobol = qmc.Sobol(d, rng=rng).random(_power_of_two(count - local))
     U = sobol[: count - local]
     if not local:
         return U
-    best = data.U[np.argsort(data.y, kind="stable")[:BEST]][:, part.coordinates]
+    best = data.U[np.argsort(data.y, kind="stable")[: SPREAD.best]][:, part.coordinates]
     centers = best[rng.integers(len(best), size=local)]
     # Steps of all sizes, some coordinates kept: a coarse to fine pattern search.
-    scale = 10.0 ** rng.uniform(-3.0, -0.5, size=(local, 1))
-    moved = rng.random((local, d)) < max(0.5, 1.0 / d)
+    scale = 10.0 ** rng.uniform(
+        SPREAD.smallest_step, SPREAD.largest_step, size=(local, 1)
+    )
+    moved = rng.random((local, d)) < max(SPREAD.moved, 1.0 / d)
     moved[np.arange(local), rng.integers(d, size=local)] = True
     steps = scale * rng.standard_normal((local, d)) * moved
     around = np.clip(centers + steps, 0.0, 1.0)

@@ -8,6 +8,7 @@ projected onto the box and shortened until it decreases the value (Armijo).
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,10 +20,24 @@ RowFunction = Callable[
     [Float[ndarray, "b d"]], tuple[Float[ndarray, " b"], Float[ndarray, "b d"]]
 ]
 
-ARMIJO = 1e-4
-BACKTRACKS = 12
-# The first step has no curvature to go by: this share of the box at most.
-FIRST_STEP = 0.1
+
+@dataclass(frozen=True, kw_only=True)
+class Descent:
+    """How the steps of a descent are chosen.
+
+    Attributes:
+        armijo: Share of the decrease that the slope promises which a step must bring.
+        backtracks: How often a step is halved at most.
+        first_step: Largest first step, as a share of the box: there is no curvature
+            to go by yet.
+    """
+
+    armijo: float = 1e-4
+    backtracks: int = 12
+    first_step: float = 0.1
+
+
+DESCENT = Descent()
 
 
 def minimise_multistart(
@@ -75,7 +90,11 @@ def descend(
     X = np.clip(starts, low, high)
     f, g = f_and_grad(X)
     longest = np.abs(g).max(axis=1, keepdims=True)
-    scale = FIRST_STEP * (high - low) / np.maximum(longest, FIRST_STEP * (high - low))
+    scale = (
+        DESCENT.first_step
+        * (high - low)
+        / np.maximum(longest, DESCENT.first_step * (high - low))
+    )
     H = scale[:, :, None] * np.eye(X.shape[1])
     # Rows that still move are kept together: x, fx, gx, H are theirs.
     rows = np.arange(len(X))
@@ -129,11 +148,11 @@ def _search(
     new, f_new, g_new = X.copy(), f.copy(), g.copy()
     t = np.ones((len(X), 1))
     rows = np.arange(len(X))  # that are searched still; X, f, g, P, t are theirs
-    for _ in range(BACKTRACKS):
+    for _ in range(DESCENT.backtracks):
         trial = np.minimum(np.maximum(X + t * P, low), high)
         value, slope = f_and_grad(trial)
         expected = np.einsum("bi,bi->b", g, trial - X)
-        good = value <= f + ARMIJO * expected
+        good = value <= f + DESCENT.armijo * expected
         good &= np.isfinite(slope).all(axis=1) & (expected < 0)
         if good.all():
             new[rows], f_new[rows], g_new[rows] = trial, value, slope

@@ -37,6 +37,7 @@ same to three digits, at three quarters of the time.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -51,22 +52,44 @@ from sumbo.search.elimination import (
 from sumbo.search.local import descend
 from sumbo.typing import Bool, Float, Group, Groups, ndarray
 
-# Rows of the tables of all pairs together, and levels per coordinate: 48 of them for
-# one or two pairs, fewer for more, so that the cost grows slowly with the pairs.
-TABLE_ROWS = 4608
-FEWEST_LEVELS, MOST_LEVELS = 12, 48
-# Values that a block tries, rounds over all blocks (next to a join that is exact, or
-# one that is not), and trials in all: beyond 30 coordinates the rounds become fewer.
-TRIED = 12
-ROUNDS, MANY_ROUNDS, TRIALS = 1, 2, 60
-# Starts among the candidates, next to a join that is exact, or one that is not.
-BEST, BEST_OF_MANY = 2, 4
-# Steps of a descent, and the slope at which it ends: parts have a scale of one, so
-# across the whole cube it is worth this much.
-STEPS = 40
-TOLERANCE = 3e-3
-# Steps after which the worse half of the descents is given up.
-HALVING = 4
+
+@dataclass(frozen=True, kw_only=True)
+class OverlappingSearch:
+    """How a sum of overlapping parts is searched.
+
+    Attributes:
+        table_rows: Rows of the tables of all pairs together. They allow 48 levels per
+            coordinate for one or two pairs and fewer for more, so that the cost grows
+            slowly with the pairs.
+        fewest_levels: Fewest levels per coordinate.
+        most_levels: Most levels per coordinate.
+        tried: Values that a block of coordinates tries in a round.
+        rounds: Rounds over all blocks where the join of the tables is exact.
+        rounds_inexact: Rounds over all blocks where it is not.
+        trials: Trials of blocks in all. Beyond 30 coordinates the rounds become fewer.
+        best: Starts among the candidates where the join is exact.
+        best_inexact: Starts among the candidates where it is not.
+        steps: Quasi-Newton steps of each descent.
+        tolerance: Projected gradient at which a descent ends. Parts have a scale of
+            one; across the whole cube such a slope changes the sum by this much.
+        halving: Steps after which the worse half of the descents is given up.
+    """
+
+    table_rows: int = 4608
+    fewest_levels: int = 12
+    most_levels: int = 48
+    tried: int = 12
+    rounds: int = 1
+    rounds_inexact: int = 2
+    trials: int = 60
+    best: int = 2
+    best_inexact: int = 4
+    steps: int = 40
+    tolerance: float = 3e-3
+    halving: int = 4
+
+
+SEARCH = OverlappingSearch()
 
 
 class Parts(NamedTuple):
@@ -122,9 +145,11 @@ def minimise_overlapping(
     joined = join(part, Z, Z[order[0]], functions, moving)
     narrow = [columns for _, columns in _narrow(part)]
     forest = _forest(atoms(part.columns), narrow)
-    starts = np.vstack([joined, Z[order[: BEST if forest else BEST_OF_MANY]]])
+    starts = np.vstack(
+        [joined, Z[order[: SEARCH.best if forest else SEARCH.best_inexact]]]
+    )
     if not forest or len(narrow) < len(part.groups):
-        rounds = ROUNDS if forest else MANY_ROUNDS
+        rounds = SEARCH.rounds if forest else SEARCH.rounds_inexact
         starts = improve(part, starts, blocks(part, Z, moving), functions, rounds)
     if moving.any():
 
@@ -134,7 +159,11 @@ def minimise_overlapping(
             return value, gradient * moving
 
         found, reached = descend(
-            held, starts, steps=STEPS, tolerance=TOLERANCE, halving=HALVING
+            held,
+            starts,
+            steps=SEARCH.steps,
+            tolerance=SEARCH.tolerance,
+            halving=SEARCH.halving,
         )
     else:
         found, reached = starts, _total_and_gradient(part, starts, functions)[0]
@@ -169,8 +198,8 @@ def join(
     terms = _narrow(part)
     if _forest(nodes, [columns for _, columns in terms]):
         pairs = sum(len(touching(nodes, columns)) == 2 for _, columns in terms)
-        count = int(np.sqrt(TABLE_ROWS / max(pairs, 1)))
-        count = min(max(count, FEWEST_LEVELS), MOST_LEVELS)
+        count = int(np.sqrt(SEARCH.table_rows / max(pairs, 1)))
+        count = min(max(count, SEARCH.fewest_levels), SEARCH.most_levels)
         levels = [
             np.vstack([best[list(node)], _levels(Z, node, moving, count)])
             for node in nodes
@@ -230,7 +259,7 @@ def blocks(
         found += [(p,) for p in atom if moving[p]]
         fixed = tuple(p for p in atom if not moving[p])
         found += [fixed] if fixed else []
-    return [(block, _levels(Z, block, moving, TRIED)) for block in found]
+    return [(block, _levels(Z, block, moving, SEARCH.tried)) for block in found]
 
 
 def improve(
@@ -242,7 +271,7 @@ def improve(
 ) -> Float[ndarray, "s d"]:
     """Return the starts after rounds over the blocks; the sum never grows."""
     now = starts.copy()
-    for _ in range(min(rounds, max(1, TRIALS // len(tried)))):
+    for _ in range(min(rounds, max(1, SEARCH.trials // len(tried)))):
         changed = False
         for block, levels in tried:
             rows = np.repeat(now[:, None], 1 + len(levels), axis=1)  # the first stays

@@ -1,5 +1,7 @@
 """Minimise a sum of functions of groups, one connected component at a time."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.optimize import minimize
 
@@ -8,9 +10,23 @@ from sumbo.search.overlapping import Parts, minimise_overlapping
 from sumbo.structure import is_partition
 from sumbo.typing import Bool, Float, Int, ndarray
 
-# Each round narrows the bracket to a quarter; then a parabola fits what is left.
-ZOOMS = 3
-ZOOM_POINTS = 9
+
+@dataclass(frozen=True, kw_only=True)
+class LineSearch:
+    """How the best candidate along one coordinate is refined.
+
+    Attributes:
+        zooms: Rounds of finer grids. Each narrows the bracket to a quarter.
+        points: Points of each grid.
+        steps: L-BFGS-B iterations where a part has several coordinates.
+    """
+
+    zooms: int = 3
+    points: int = 9
+    steps: int = 20
+
+
+SEARCH = LineSearch()
 
 
 def minimise_sum(
@@ -89,7 +105,7 @@ def _refine(
         jac=True,
         method="L-BFGS-B",
         bounds=[(0.0, 1.0)] * int(moving.sum()),
-        options={"maxiter": 20},
+        options={"maxiter": SEARCH.steps},
     )
     if not result.fun < f[best]:
         return z0
@@ -125,15 +141,15 @@ def _zoom(
     def look(
         low: Float[ndarray, " l"], high: Float[ndarray, " l"]
     ) -> tuple[Float[ndarray, "l b"], Float[ndarray, "l b"], Int[ndarray, " l"]]:
-        grid = np.linspace(low, high, ZOOM_POINTS, axis=1)
+        grid = np.linspace(low, high, SEARCH.points, axis=1)
         values = total(grid)
         return grid, values, np.argmin(values, axis=1)
 
     grid, values, i = look(low, high)
-    for _ in range(ZOOMS - 1):
-        before, after = np.maximum(i - 1, 0), np.minimum(i + 1, ZOOM_POINTS - 1)
+    for _ in range(SEARCH.zooms - 1):
+        before, after = np.maximum(i - 1, 0), np.minimum(i + 1, SEARCH.points - 1)
         grid, values, i = look(grid[every, before], grid[every, after])
-    middle = np.clip(i, 1, ZOOM_POINTS - 2)
+    middle = np.clip(i, 1, SEARCH.points - 2)
     left, mid, right = (values[every, middle + d] for d in (-1, 0, 1))
     bend = left - 2.0 * mid + right
     step = 0.5 * (left - right) / np.where(bend > 0, bend, np.inf)

@@ -6,7 +6,8 @@ the best observations, are starts of a local descent of the function itself, nex
 points spread over the cube and around the best observations.
 """
 
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -17,17 +18,43 @@ from sumbo.search.components import Component
 from sumbo.search.local import RowFunction, descend
 from sumbo.typing import Bool, Float, ndarray
 
-# Bounds μ − β σ of the parts, from pure exploitation to exploration.
-BETAS = (0.0, 0.5, 1.0, 2.0)
-SPREAD, LOCAL, CROSSED = 16, 64, 32
-# Observations that points are drawn around.
-BEST = 5
-# Slope at which a descent ends: across the whole cube, it is worth this much.
-TOLERANCE = 2e-2
-# Steps after which the worse half of the descents is given up.
-HALVING = 3
-# Share of the parameters that a point near an observation has changed.
-CHANGED = 0.3
+
+@dataclass(frozen=True, kw_only=True)
+class WholeSearch:
+    """Where the search of the whole cube starts, and how it descends.
+
+    Attributes:
+        betas: Factors β of the bounds μ − βσ whose minimisers, part by part, form
+            starts: from pure exploitation to exploration.
+        spread: Quasi-random points of the whole cube.
+        local: Points around the best observations.
+        crossed: Points that take some parameters from a best observation and the
+            others from the minimisers of bounds.
+        best: How many of the best observations are used.
+        changed: Share of the parameters in which a point around an observation
+            differs from it; at least one does.
+        smallest_step: Smallest standard deviation of such a step, as a power of ten.
+        largest_step: Largest standard deviation of such a step, as a power of ten.
+        steps: Quasi-Newton steps of each descent.
+        tolerance: Projected gradient at which a descent ends. Across the whole cube
+            such a slope changes the function by this much.
+        halving: Steps after which the worse half of the descents is given up.
+    """
+
+    betas: tuple[float, ...] = (0.0, 0.5, 1.0, 2.0)
+    spread: int = 16
+    local: int = 64
+    crossed: int = 32
+    best: int = 5
+    changed: float = 0.3
+    smallest_step: float = -3.0
+    largest_step: float = -0.3
+    steps: int = 40
+    tolerance: float = 2e-2
+    halving: int = 3
+
+
+SEARCH = WholeSearch()
 
 
 def minimise_whole(
@@ -37,7 +64,7 @@ def minimise_whole(
     free: Bool[ndarray, " P"],
     *,
     starts: int,
-    steps: int = 40,
+    steps: int = SEARCH.steps,
 ) -> Float[ndarray, " P"]:
     """Return the lowest point found below the best of some points.
 
@@ -56,7 +83,11 @@ def minimise_whole(
     # A coordinate without slope never moves.
     held = partial(_held, f_and_grad, free)
     found, reached = descend(
-        held, top, steps=steps, tolerance=TOLERANCE, halving=HALVING
+        held,
+        top,
+        steps=steps,
+        tolerance=SEARCH.tolerance,
+        halving=SEARCH.halving,
     )
     return found[int(np.argmin(reached))]
 
@@ -76,26 +107,23 @@ def whole_candidates(
     per_part: int,
 ) -> Float[ndarray, "n P"]:
     """Return points among which a function close to the sum of parts may be least."""
-    best = data.U[np.argsort(data.y, kind="stable")[:BEST]]
+    best = data.U[np.argsort(data.y, kind="stable")[: SEARCH.best]]
     # Sobol points, rotated at random: as evenly spread as scrambled ones, while
     # scrambling would take milliseconds of every ask where parameters are many.
     spread = (_sobol(data.domain.dim) + rng.random(data.domain.dim)) % 1.0
     near = _near(rng, data, best, free)
     joined = separable_minimisers(rng, post, data, per_part)
-    one = joined[rng.integers(len(joined), size=CROSSED)]
-    other = best[rng.integers(len(best), size=CROSSED)]
-    share = rng.random((CROSSED, 1))
+    one = joined[rng.integers(len(joined), size=SEARCH.crossed)]
+    other = best[rng.integers(len(best), size=SEARCH.crossed)]
+    share = rng.random((SEARCH.crossed, 1))
     crossed = np.where(_by_parameter(rng, data, share), one, other)
     return data.domain.snap(np.vstack([best, spread, near, joined, crossed]))
 
 
-@cache
 def _sobol(P: int) -> Float[ndarray, "n P"]:
     from scipy.stats import qmc  # a second of import time that few calls need
 
-    points = qmc.Sobol(P, scramble=False).random(SPREAD)
-    points.setflags(write=False)
-    return points
+    return qmc.Sobol(P, scramble=False).random(SEARCH.spread)
 
 
 def separable_minimisers(
@@ -106,14 +134,14 @@ def separable_minimisers(
     Parts on all coordinates of several, such as a residual part, have no say here:
     theirs is the descent.
     """
-    best = data.U[np.argsort(data.y, kind="stable")[:BEST]]
-    out = np.tile(best[0], (len(BETAS), 1))
+    best = data.U[np.argsort(data.y, kind="stable")[: SEARCH.best]]
+    out = np.tile(best[0], (len(SEARCH.betas), 1))
     lines = post.cross.lines
     if len(lines):
         Z = np.vstack([line_candidates(rng, data, per_part), best])
         mean, var = post.line_moments(Z)
         sd = np.sqrt(var)
-        for i, beta in enumerate(BETAS):
+        for i, beta in enumerate(SEARCH.betas):
             out[i, lines] = Z[np.argmin(mean - beta * sd, axis=0), lines]
     for m, group in enumerate(post.gp.groups):
         residual = len(group) == data.domain.dim and len(post.gp.groups) > 1
@@ -126,7 +154,7 @@ def separable_minimisers(
         Z = np.vstack([Z, best[:, group]])
         mean, var = post.part_moments(m, Z)
         sd = np.sqrt(var)
-        for i, beta in enumerate(BETAS):
+        for i, beta in enumerate(SEARCH.betas):
             out[i, list(group)] = Z[int(np.argmin(mean - beta * sd))]
     return out
 
@@ -139,15 +167,17 @@ def _near(
 ) -> Float[ndarray, "n P"]:
     """Return points around the best: steps of all sizes in some of the parameters."""
     P = data.domain.dim
-    centers = best[rng.integers(len(best), size=LOCAL)]
-    scale = 10.0 ** rng.uniform(-3.0, -0.3, size=(LOCAL, 1))
-    moved = centers + scale * rng.standard_normal((LOCAL, P))
+    centers = best[rng.integers(len(best), size=SEARCH.local)]
+    scale = 10.0 ** rng.uniform(
+        SEARCH.smallest_step, SEARCH.largest_step, size=(SEARCH.local, 1)
+    )
+    moved = centers + scale * rng.standard_normal((SEARCH.local, P))
     # Between levels there is nothing to step on: draw another one.
-    moved[:, ~free] = rng.random((LOCAL, int((~free).sum())))
-    share = np.full((LOCAL, 1), CHANGED)
+    moved[:, ~free] = rng.random((SEARCH.local, int((~free).sum())))
+    share = np.full((SEARCH.local, 1), SEARCH.changed)
     changed = _by_parameter(rng, data, share)
     blocks = data.domain.blocks
-    for row, k in enumerate(rng.integers(len(blocks), size=LOCAL)):
+    for row, k in enumerate(rng.integers(len(blocks), size=SEARCH.local)):
         changed[row, list(blocks[k])] = True
     return np.clip(np.where(changed, moved, centers), 0.0, 1.0)
 
