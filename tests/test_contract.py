@@ -1,6 +1,5 @@
 """Every registered method, problem, kernel and decomposition keeps its promises."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,8 +11,9 @@ from searches import QUICK
 from sumbo import methods, problems, testing
 from sumbo.decompositions import DECOMPOSITIONS
 from sumbo.kernels import KERNELS
-from sumbo.methods import METHODS, Info
+from sumbo.methods import METHODS, Info, Method
 from sumbo.problems import PROBLEMS
+from sumbo.state import State
 from sumbo.testing.methods import (
     check_batch,
     check_listing,
@@ -98,16 +98,23 @@ def registered(monkeypatch):
     return register
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sum(State):
+    """Something to remember."""
+
+    sum: Any
+
+
 @dataclass(frozen=True, kw_only=True)
-class Good:
+class Good(Method):
     """Uniform points, as a third party would write them."""
 
     cite: ClassVar[str] = "someone2024"
     label: ClassVar[str] = "Mine"
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    remembers: ClassVar[type[State] | None] = Sum
 
     def propose(self, rng, state, data, q) -> tuple[Any, Any, Info]:
-        return rng.random((q, data.domain.dim)), {"calls": 1}, Info()
+        return rng.random((q, data.domain.dim)), Sum(sum=np.zeros(2)), Info()
 
 
 class Unlabelled(Good):
@@ -120,14 +127,14 @@ class Outside(Good):
     """Points beside the cube."""
 
     def propose(self, rng, state, data, q):
-        return 1.1 + rng.random((q, data.domain.dim)), {}, Info()
+        return 1.1 + rng.random((q, data.domain.dim)), Sum(sum=0), Info()
 
 
 class Flat(Good):
     """A vector instead of a matrix."""
 
     def propose(self, rng, state, data, q):
-        return rng.random(data.domain.dim), {}, Info()
+        return rng.random(data.domain.dim), Sum(sum=0), Info()
 
 
 class Global(Good):
@@ -136,7 +143,7 @@ class Global(Good):
     stream: ClassVar[np.random.Generator] = np.random.default_rng(5)
 
     def propose(self, rng, state, data, q):
-        return self.stream.random((q, data.domain.dim)), {}, Info()
+        return self.stream.random((q, data.domain.dim)), Sum(sum=0), Info()
 
 
 class Seedless(Good):
@@ -144,7 +151,7 @@ class Seedless(Good):
 
     def propose(self, rng, state, data, q):
         rng = np.random.default_rng(data.step)
-        return rng.random((q, data.domain.dim)), {}, Info()
+        return rng.random((q, data.domain.dim)), Sum(sum=0), Info()
 
 
 class Hidden(Good):
@@ -155,7 +162,7 @@ class Hidden(Good):
     def propose(self, rng, state, data, q):
         number = self.calls[id(self)] = self.calls.get(id(self), 0) + 1
         rng = np.random.default_rng([number, data.step])
-        return rng.random((q, data.domain.dim)), {}, Info()
+        return rng.random((q, data.domain.dim)), Sum(sum=0), Info()
 
 
 class Meddling(Good):
@@ -163,15 +170,22 @@ class Meddling(Good):
 
     def propose(self, rng, state, data, q):
         if state:
-            state["sum"][0] += 1.0
-        return rng.random((q, data.domain.dim)), {"sum": np.zeros(2)}, Info()
+            state.sum[0] += 1.0
+        return rng.random((q, data.domain.dim)), Sum(sum=np.zeros(2)), Info()
 
 
 class Forgetful(Good):
     """A method whose state is a set, which no file keeps."""
 
     def propose(self, rng, state, data, q):
-        return rng.random((q, data.domain.dim)), {"seen": {1, 2}}, Info()
+        return rng.random((q, data.domain.dim)), Sum(sum={1, 2}), Info()
+
+
+class Untyped(Good):
+    """A method whose state is a dictionary."""
+
+    def propose(self, rng, state, data, q):
+        return rng.random((q, data.domain.dim)), {"calls": 1}, Info()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,16 +196,15 @@ class Tupled(Good):
 
 
 @dataclass(kw_only=True)
-class Changeable:
+class Changeable(Method):
     """Settings that can change while a run goes on."""
 
     cite: ClassVar[str] = "someone2024"
     label: ClassVar[str] = "Mine"
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     size: int = field(default=3)
 
     def propose(self, rng, state, data, q):
-        return rng.random((q, data.domain.dim)), {}, Info()
+        return rng.random((q, data.domain.dim)), Sum(sum=0), Info()
 
 
 def test_a_method_of_a_third_party_passes_without_a_bibliography(registered):
@@ -208,7 +221,8 @@ def test_a_method_of_a_third_party_passes_without_a_bibliography(registered):
         (check_proposals, Flat, r"shape \(4,\), not \(2, 4\)"),
         (check_proposals, Global, "does not survive a file"),
         (check_proposals, Meddling, "read-only"),
-        (check_proposals, Forgetful, "seen"),
+        (check_proposals, Forgetful, "sum"),
+        (check_proposals, Untyped, "remembers {'calls': 1}"),
         (check_seed, Global, "two runs with one seed differ"),
         (check_seed, Seedless, "different seeds ask the same"),
         (check_resume, Hidden, "ask number [0-9] of the resumed run"),

@@ -226,14 +226,14 @@ def test_trust_region_doubles_halves_and_restarts(quality):
     for value in (5.0, 4.0, 1.0):
         y.append(value)
         state = method.updated(state, data_of(y), 1)
-    assert state["length"] == 1.6
+    assert state.length == 1.6
     lengths = []
     for _ in range(15):  # with five coordinates, five failures halve the side
         y.append(6.0)
         state = method.updated(state, data_of(y), 1)
-        lengths.append(state["length"])
+        lengths.append(state.length)
     assert lengths == [1.6] * 4 + [0.8] * 5 + [0.4] * 5 + [0.8]
-    assert state["begin"] == len(y) == 20
+    assert state.begin == len(y) == 20
     U, _, _ = method.propose(np.random.default_rng(0), state, data_of(y), 2)
     assert np.ptp(U) > 0.1  # uniform points after the restart
 

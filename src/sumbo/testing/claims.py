@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sumbo.checkpoint import split_state
-from sumbo.typing import State, ndarray
+from sumbo.typing import ndarray
 
 
 @contextmanager
@@ -63,7 +63,7 @@ def require_in_cube(U: Any, shape: tuple[int, ...]) -> None:
     require(inside, f"returned points outside the unit cube: {U!r}")
 
 
-def fingerprint(state: State) -> tuple[str, dict[str, bytes]]:
+def fingerprint(state: Any) -> tuple[str, dict[str, bytes]]:
     """Return what a checkpoint would hold of a state, to be compared."""
     part, arrays = split_state(state)
     return repr(part), {

@@ -79,16 +79,24 @@ def check_proposals(name: str, settings: Settings) -> None:
         space = Space.of(scenes.BOX)
         method, data = make(name, **settings), scenes.data(space, 9, pending=2)
         before = data.U.tobytes(), data.y.tobytes(), data.pending.tobytes()
-        U, state, info = method.propose(rng_at(3, "testing"), {}, data, 2)
+        U, state, info = method.propose(rng_at(3, "testing"), None, data, 2)
         require_in_cube(U, (2, space.dim))
         require(isinstance(info, Info), f"returned {info!r} instead of an Info")
+        wanted = type(None) if method.remembers is None else method.remembers
+        require(
+            isinstance(state, wanted),
+            f"remembers {state!r}, and says remembers={method.remembers!r}. Return a "
+            "frozen dataclass that derives from sumbo.state.State, and name its class",
+        )
 
         # What a file gives back is all that a resumed run has.
-        saved = join_state(*split_state(state))
-        known = read_only(saved)
+        packed = None if state is None else state.pack()
+        saved = join_state(*split_state(packed))
+        known = None if saved is None else method.restore(read_only(saved))
         once, _, _ = method.propose(rng_at(5, "testing"), known, data, 1)
+        after_use = None if known is None else known.pack()
         require(
-            fingerprint(known) == fingerprint(saved),
+            fingerprint(after_use) == fingerprint(saved),
             "changed the state it was given. Return a new one",
         )
         again, _, _ = method.propose(rng_at(5, "testing"), state, data, 1)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,7 +23,8 @@ from sumbo.methods.dumbo.isotropic import (
     start_raw,
 )
 from sumbo.methods.dumbo.pooled import minimise_pooled, pool
-from sumbo.partitions.metropolis import canonical, walk
+from sumbo.partitions.metropolis import walk
+from sumbo.partitions.partition import canonical, split_or_merge
 from sumbo.rng import rng_at
 from sumbo.state import State
 from sumbo.structure import expand
@@ -176,20 +178,21 @@ class Dumbo(Method):
                 fits[partition] = self._fit(partition, data)
             return fits[partition].log_likelihood
 
-        visits = walk(rng, current, score, self.states - 1, self.max_size)
-        seen = [visit.partition for visit in visits]
+        propose = partial(split_or_merge, max_size=self.max_size)
+        steps = walk(rng, current, score, propose, self.states - 1)
+        seen = [step.state for step in steps]
         distinct = list(dict.fromkeys(seen))
         posts = [_condition(partition, fits[partition], data) for partition in distinct]
         last = seen[-1]
         new = DumboState(
             fitted_at=len(data.y), scale=scale, groups=last, raw=fits[last].raw
         )
-        accepted = sum(visit.accepted for visit in visits[1:])
+        accepted = sum(step.accepted for step in steps[1:])
         info = Info(
             refitted=True,
             fits=len(fits),
             groups=posts[distinct.index(last)].gp.groups,
-            events=(f"accepted {accepted} of {len(visits) - 1} decompositions",),
+            events=(f"accepted {accepted} of {len(steps) - 1} decompositions",),
         )
         return posts, [seen.count(partition) for partition in distinct], new, info
 
