@@ -24,7 +24,7 @@ from sumbo.gp.arrays import as_candidates, as_matrix
 from sumbo.gp.posterior import LIMIT, draw
 from sumbo.gp.solvers.conjugate import Woodbury, solve_by_cg
 from sumbo.gp.solvers.inducing import Inducing
-from sumbo.gp.solvers.semiseparable import LineProduct, multiply_lines
+from sumbo.gp.solvers.semiseparable import MarkovProduct, multiply_markov
 from sumbo.gp.solvers.statespace import is_markov
 from sumbo.linalg import one_blas_thread
 from sumbo.rng import Seed, rng_at
@@ -124,10 +124,10 @@ class IterativePosterior:
 
     # ------------------------------------------------------------------ solves
     @cached_property
-    def _square(self) -> LineProduct | None:
+    def _square(self) -> MarkovProduct | None:
         if not self.lines:
             return None
-        return LineProduct.square(*self._line_arrays())
+        return MarkovProduct.square(*self._line_arrays())
 
     @cached_property
     def _preconditioner(self) -> Woodbury:
@@ -187,7 +187,7 @@ class IterativePosterior:
     ) -> list[Float[ndarray, "..."]]:
         """Return K_m(Z_m, X) v for every part, (B_m, k)."""
         kernels, X = self._line_arrays()
-        found = multiply_lines(kernels, [Z[m] for m in self.lines], X, v)
+        found = multiply_markov(kernels, [Z[m] for m in self.lines], X, v)
         out = dict(zip(self.lines, found, strict=True))
         for m, part in self.inducing.items():
             out[m] = part(Z[m]) @ (self.Phi[:, self.cuts[m]].T @ v)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sumbo.gp.iterative import IterativePosterior
-from sumbo.sampling.markov import draw_lines
+from sumbo.sampling.markov import draw_markov
 from sumbo.typing import Float, ndarray
 
 # Doubles of prior draws at the data that are held at a time; more draws go in turns.
@@ -45,7 +45,7 @@ def _draw_some(
             misfit -= post.Phi[:, post.cuts[m]] @ w
         else:
             A = np.vstack([Z[m], post.X[:, group]])
-            (f,) = draw_lines(rng, [kernel], [A], k)
+            (f,) = draw_markov(rng, [kernel], [A], k)
             f_Z[m] = f[: len(Z[m])]
             misfit -= f[len(Z[m]) :]
     moves = post.moves(Z, post.solve(misfit))

@@ -11,7 +11,7 @@ The law is that of the recursion in [wycoff2025], bilateral covariances included
 no part waits for another, and overlapping groups need nothing special.
 
 Matérn parts of one coordinate are Markov processes: from some size on they are drawn
-and updated in linear time, by ``sampling.markov`` and ``kernels.semiseparable``.
+and updated in linear time, by ``sampling.markov`` and ``gp.solvers.semiseparable``.
 Squared-exponential parts on a product grid are drawn axis by axis, by
 ``sampling.kronecker``.
 """
@@ -22,13 +22,13 @@ import numpy as np
 
 from sumbo.gp import SAMPLERS, Posterior
 from sumbo.gp.iterative import IterativePosterior
-from sumbo.gp.solvers.semiseparable import multiply_lines
+from sumbo.gp.solvers.semiseparable import multiply_markov
 from sumbo.gp.solvers.statespace import is_markov
 from sumbo.kernels import GroupKernel
 from sumbo.linalg import cholesky, parallel_map, times_lower
 from sumbo.sampling.iterative import sample_iterative
 from sumbo.sampling.kronecker import GridCross, part_factor
-from sumbo.sampling.markov import draw_lines
+from sumbo.sampling.markov import draw_markov
 from sumbo.typing import Float, ndarray
 
 # Candidates and data of a part below which its Markov form is never the cheaper one.
@@ -61,8 +61,8 @@ def sample_joint(
     if isinstance(post, IterativePosterior):
         return sample_iterative(rng, post, Z, n)
     groups = list(post.groups())
-    lines = linear_parts(post, Z, n)
-    dense = [m for m in range(len(groups)) if m not in set(lines)]
+    linear = linear_parts(post, Z, n)
+    dense = [m for m in range(len(groups)) if m not in set(linear)]
     noises = [rng.standard_normal((len(Z[m]) + post.N, n)) for m in dense]
 
     def draw(job: tuple) -> _Dense:
@@ -72,18 +72,18 @@ def sample_joint(
         return _Dense(*factor.draw(xi), factor.K_ZX, factor.jitter)
 
     priors = parallel_map(draw, list(zip(dense, noises, strict=True)), workers)
-    kernels = [groups[m][0] for m in lines]
-    A = [np.vstack([Z[m], groups[m][1]]) for m in lines]
-    f_A = draw_lines(rng, kernels, A, n)
+    kernels = [groups[m][0] for m in linear]
+    A = [np.vstack([Z[m], groups[m][1]]) for m in linear]
+    f_A = draw_markov(rng, kernels, A, n)
     f_X = [prior.f_X for prior in priors] + [f[-post.N :] for f in f_A]
     v = update(rng, post, f_X, [prior.jitter for prior in priors])
 
     moved = parallel_map(lambda prior: prior.f_Z + prior.K_ZX @ v, priors, workers)
     out: dict[int, Float[ndarray, "B n"]] = dict(zip(dense, moved, strict=True))
-    moves = multiply_lines(
-        kernels, [Z[m] for m in lines], [groups[m][1] for m in lines], v
+    moves = multiply_markov(
+        kernels, [Z[m] for m in linear], [groups[m][1] for m in linear], v
     )
-    for m, f, move in zip(lines, f_A, moves, strict=True):
+    for m, f, move in zip(linear, f_A, moves, strict=True):
         out[m] = f[: -post.N] + move
     return [np.ascontiguousarray(out[m].T) for m in range(len(groups))]
 
