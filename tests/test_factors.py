@@ -84,7 +84,6 @@ def test_a_correlation_that_is_no_kernel_is_an_error_with_a_remedy(rng):
         """Correlations of −0.9 between all points."""
 
         name: ClassVar[str] = "impossible"
-        smoothness: ClassVar[int] = 99
 
         def correlation(self, s):
             return np.where(s > 0, -0.9, 1.0)

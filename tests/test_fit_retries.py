@@ -24,7 +24,6 @@ class Spoiled:
     """A correlation that is no kernel where ``broken`` says so."""
 
     name: ClassVar[str] = "spoiled"
-    smoothness: ClassVar[int] = 99
 
     def __init__(self, broken):
         self.rbf = as_kernel("rbf")

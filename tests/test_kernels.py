@@ -109,22 +109,6 @@ def test_weight_is_finite_where_points_coincide(name):
 
 @every_kernel
 @every_dimension
-def test_gradient_in_log_parameters_equals_finite_differences(name, d, rng):
-    kernel = random_kernel(rng, name, d)
-    A, B = random_points(rng, 5, d), random_points(rng, 3, d)
-
-    def value(theta):
-        return reference.gram(name, np.exp(theta[:d]), np.exp(theta[d]), A, B)
-
-    theta = np.log(np.append(kernel.lengthscales, kernel.variance))
-    expected = np.moveaxis(reference.finite_difference(value, theta), -1, 0)
-    np.testing.assert_allclose(
-        kernel.log_gradient(A, B), expected, rtol=1e-6, atol=1e-8
-    )
-
-
-@every_kernel
-@every_dimension
 def test_gradient_in_inputs_equals_finite_differences(name, d, rng):
     kernel = random_kernel(rng, name, d)
     A, B = random_points(rng, 4, d), random_points(rng, 6, d)
@@ -149,10 +133,9 @@ def test_differentiable_kernels_are_flat_where_points_coincide(name, rng):
 
 
 @every_kernel
-def test_gradients_are_finite_where_points_coincide(name, rng):
+def test_gradients_in_inputs_are_finite_where_points_coincide(name, rng):
     kernel = random_kernel(rng, name, 2)
     A = random_points(rng, 3, 2)
-    assert np.isfinite(kernel.log_gradient(A, A)).all()
     assert np.isfinite(kernel.input_gradient(A, A)[1]).all()
 
 

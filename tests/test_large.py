@@ -8,13 +8,12 @@ import reference
 from draws import law_p_value
 from sumbo import AdditiveGP
 from sumbo.errors import ArgumentError, SumboError, TooLargeError, UnknownNameError
-from sumbo.gp import Posterior, iterative, model, posterior
-from sumbo.gp.iterative import IterativePosterior
-from sumbo.gp.solvers import conjugate
+from sumbo.gp import Posterior, model
+from sumbo.gp.solvers import Dense, Iterative, conjugate, dense, iterative
 from sumbo.gp.solvers.conjugate import Woodbury, solve_by_cg
 from sumbo.gp.solvers.inducing import Inducing
 from sumbo.kernels import GroupKernel, as_kernel
-from sumbo.sampling import iterative as draws_iterative
+from sumbo.sampling import joint
 
 LINES = ((0,), (1,), (2,), (0,))
 MIXED = ((0,), (1, 2), (3,))
@@ -24,6 +23,12 @@ def data(rng, groups, kernel, noise, N):
     gp = irregular.random_gp(rng, groups, kernel, noise)
     X = rng.beta(0.8, 1.3, (N, gp.dim))
     return gp, irregular.frozen(X), irregular.frozen(irregular.draw_outputs(rng, gp, X))
+
+
+def flat(value):
+    """Return a number, an array, or several, as one vector."""
+    arrays = value if isinstance(value, (list, tuple)) else [value]
+    return np.concatenate([np.ravel(array) for array in arrays])
 
 
 # ---------------------------------------------------------------------- moments
@@ -50,7 +55,7 @@ def test_part_means_are_those_of_the_exact_posterior(rng):
 def test_the_operator_is_the_covariance_of_the_observations(rng):
     gp, X, y = data(rng, LINES, "matern32", 0.02, 90)
     v = rng.standard_normal((90, 3))
-    found = gp.condition(X, y, how="iterative").apply(v)
+    found = gp.condition(X, y, how="iterative").solver.apply(v)
     expected = reference.observed_covariance(gp, X) @ v
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
 
@@ -60,7 +65,7 @@ def test_a_few_inducing_points_are_the_posterior_of_the_projected_parts(kernel, 
     gp, X, y = data(rng, MIXED, kernel, 0.05, 60)
     post = gp.condition(X, y, how="iterative", inducing=9, tolerance=1e-9, seed=4)
     X_new = rng.random((7, gp.dim))
-    points = {m: part.G for m, part in post.inducing.items()}
+    points = {m: part.G for m, part in post.solver.inducing.items()}
     assert all(len(G) == 9 for G in points.values())
     assert set(points) == ({0, 1, 2} if kernel == "rbf" else {1})
     mean, var = reference.posterior_of_projections(gp, X, y, X_new, points)
@@ -80,9 +85,13 @@ def test_all_points_as_inducing_points_lose_nothing(rng):
 
 
 # ---------------------------------------------------------------------- draws
-def test_iterative_draws_have_the_exact_joint_law(rng):
-    # False alarm: 1e-6. All points as inducing points: the part of two coordinates
-    # is exact as well at the data, and here also at the candidates.
+@pytest.mark.parametrize("linear", [False, True])
+def test_iterative_draws_have_the_exact_joint_law(linear, rng, monkeypatch):
+    # False alarm: 1e-6 each. All points as inducing points: the part of two
+    # coordinates is exact as well at the data, and here also at the candidates.
+    # Linear draws, those of many points, go in three turns.
+    monkeypatch.setattr(joint, "is_linear_cheaper", lambda points, n: linear)
+    monkeypatch.setattr(joint, "MOST_VALUES", 40 * 3 * 1500)
     gp, X, y = data(rng, MIXED, "matern52", 0.03, 40)
     Z = [X[:3, list(group)] for group in gp.groups]
     Z[0] = np.vstack([Z[0], rng.random((3, 1))])
@@ -93,13 +102,13 @@ def test_iterative_draws_have_the_exact_joint_law(rng):
 
 
 def test_draws_depend_on_the_seed_and_may_be_made_in_turns(rng, monkeypatch):
-    gp, X, y = data(rng, LINES, "matern32", 0.03, 50)
+    gp, X, y = data(rng, LINES, "matern32", 0.03, 260)
     Z = [rng.random((4 + m, 1)) for m in range(4)]
     post = gp.condition(X, y, how="iterative")
     first, again, other = (np.hstack(post.sample(Z, n=3, seed=s)) for s in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert (first != other).all()
-    monkeypatch.setattr(draws_iterative, "MOST_VALUES", 1)
+    monkeypatch.setattr(joint, "MOST_VALUES", 1)
     in_turns = post.sample(Z, n=3, seed=1)
     assert [part.shape for part in in_turns] == [(3, 4), (3, 5), (3, 6), (3, 7)]
     assert len(np.unique(in_turns[0], axis=0)) == 3
@@ -110,6 +119,67 @@ def test_only_joint_draws_can_be_made_iteratively(rng):
     post = gp.condition(X, y, how="iterative")
     with pytest.raises(ArgumentError, match=r"how='naive' needs the exact posterior"):
         post.sample([rng.random((2, 1))] * 4, how="naive")
+
+
+# ---------------------------------------------------------------------- one surface
+EXACT_ONLY = {
+    "L": lambda post, U: post.L,
+    "cross": lambda post, U: post.cross,
+    "covariance": lambda post, U: post.covariance,
+    "predict_covariance": lambda post, U: post.predict_covariance(U),
+    "sum_moments_pullback": lambda post, U: post.sum_moments_pullback(U),
+    "parts": lambda post, U: post.parts(reference.project(post.gp, U)),
+    "joint_covariance": lambda post, U: post.joint_covariance(
+        reference.project(post.gp, U)
+    ),
+    "part_moments": lambda post, U: post.part_moments(0, U[:, :1]),
+    "part_moments_gradient": lambda post, U: post.part_moments_gradient(0, U[:, :1]),
+    "line_moments": lambda post, U: post.line_moments(U),
+    "line_moments_gradient": lambda post, U: post.line_moments_gradient(U),
+    "leave_one_out": lambda post, U: post.leave_one_out(),
+    "log_marginal_likelihood": lambda post, U: post.log_marginal_likelihood(),
+    "append": lambda post, U: post.append(U[0], 0.3),
+    "sample_path": lambda post, U: post.sample_path(seed=1),
+}
+BOTH = {
+    "N": lambda post, U: post.N,
+    "alpha": lambda post, U: post.alpha,
+    "jitter": lambda post, U: post.jitter,
+    "fitted": lambda post, U: post.fitted(),
+    "solve": lambda post, U: post.solve(np.linspace(-0.7, 1.9, post.N)),
+    "groups": lambda post, U: [X for _, X in post.groups()],
+    "predict": lambda post, U: post.predict(U),
+    "predict_mean": lambda post, U: post.predict_mean(U),
+    "sum_moments": lambda post, U: post.sum_moments(U),
+    "part_mean": lambda post, U: post.part_mean(1, U[:, list(post.gp.groups[1])]),
+    "part_means": lambda post, U: post.part_means(reference.project(post.gp, U)),
+}
+
+
+@pytest.mark.parametrize("name", EXACT_ONLY)
+def test_what_needs_the_exact_posterior_says_so_and_names_the_remedy(name, rng):
+    gp, X, y = data(rng, MIXED, "matern32", 0.1, 9)
+    U = rng.random((3, gp.dim))
+    EXACT_ONLY[name](gp.condition(X, y), U)
+    message = rf"^{name} needs the exact posterior.*fewer points with how='exact'"
+    with pytest.raises(ArgumentError, match=message):
+        EXACT_ONLY[name](gp.condition(X, y, how="iterative"), U)
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_what_both_posteriors_have_is_equal(name, rng):
+    # All points as inducing points, and new points among them: nothing is lost.
+    gp, X, y = data(rng, MIXED, "matern52", 0.03, 40)
+    near = gp.condition(X, y, how="iterative", inducing=40, tolerance=1e-10)
+    found = flat(BOTH[name](near, X[:5]))
+    wanted = flat(BOTH[name](gp.condition(X, y), X[:5]))
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_the_two_lists_name_the_whole_surface_of_a_posterior():
+    fields = {"gp", "X", "y", "solver"}
+    public = {name for name in dir(Posterior) if not name.startswith("_")}
+    assert public - fields - {"sample"} == EXACT_ONLY.keys() | BOTH.keys()
 
 
 # ---------------------------------------------------------------------- solves
@@ -148,10 +218,10 @@ def test_the_preconditioner_inverts_its_own_matrix(rng):
 @pytest.mark.parametrize(("kernel", "most"), [("matern32", 12), ("matern52", 6)])
 def test_the_preconditioner_leaves_few_steps(kernel, most, rng):
     gp, X, y = data(rng, LINES, kernel, 1e-2, 150)
-    post = gp.condition(X, y, how="iterative")
+    solver = gp.condition(X, y, how="iterative").solver
     b = (y - y.mean())[:, None]
-    steps = solve_by_cg(post.apply, post._preconditioner, b, 1e-6, 100).steps
-    alone = solve_by_cg(post.apply, lambda v: v, b, 1e-3, 1000).steps
+    steps = solve_by_cg(solver.apply, solver.preconditioner, b, 1e-6, 100).steps
+    alone = solve_by_cg(solver.apply, lambda v: v, b, 1e-3, 1000).steps
     assert steps <= most < alone / 2
 
 
@@ -175,9 +245,11 @@ def test_more_parts_than_grid_points_still_converge(rng, monkeypatch):
 # ---------------------------------------------------------------------- arguments
 def test_exact_is_the_default_and_other_names_are_refused(rng):
     gp, X, y = data(rng, LINES, "matern32", 0.1, 9)
-    assert isinstance(gp.condition(X, y), Posterior)
-    assert isinstance(gp.condition(X, y, how="exact"), Posterior)
-    assert isinstance(gp.condition(X, y, how="iterative"), IterativePosterior)
+    assert isinstance(gp.condition(X, y).solver, Dense)
+    assert isinstance(gp.condition(X, y, how="exact").solver, Dense)
+    near = gp.condition(X, y, how="iterative")
+    assert isinstance(near, Posterior)
+    assert isinstance(near.solver, Iterative)
     with pytest.raises(UnknownNameError, match="iterative"):
         gp.condition(X, y, how="iteratve")
 
@@ -203,7 +275,7 @@ def test_an_iterative_posterior_needs_noise(rng):
 
 def test_too_many_points_are_refused_before_memory_is_taken(rng, monkeypatch):
     gp, X, y = data(rng, MIXED, "matern32", 0.1, 200)
-    monkeypatch.setattr(posterior, "LIMIT", 3 * 8 * 199**2)
+    monkeypatch.setattr(dense, "LIMIT", 3 * 8 * 199**2)
     with pytest.raises(TooLargeError, match=r"N=200 points.*how='iterative'"):
         gp.condition(X, y)
     monkeypatch.setattr(iterative, "LIMIT", 8 * 200 * 10)
@@ -215,7 +287,7 @@ def test_exact_predictions_may_be_made_in_turns(rng, monkeypatch):
     gp, X, y = data(rng, MIXED, "rbf", 0.1, 20)
     X_new = rng.random((11, gp.dim))
     expected, cov = reference.posterior_of_sum(gp, X, y, X_new)
-    monkeypatch.setattr(posterior, "MOST_CROSS", 20 * 3)
+    monkeypatch.setattr(dense, "MOST_CROSS", 20 * 3)
     mean, var = gp.condition(X, y).predict(X_new)
     np.testing.assert_allclose(mean, expected, rtol=0, atol=1e-9)
     np.testing.assert_allclose(var, cov.diagonal(), rtol=0, atol=1e-9)

@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 
 from irregular import frozen
-from sumbo.kernels import KERNELS, as_kernel, lines as module
-from sumbo.kernels.lines import (
+from sumbo.gp import lines as module
+from sumbo.gp.lines import (
     LARGEST,
-    Lines,
+    LineKernels,
     exponentials,
     of_pairs,
     pair_slopes,
     rate_of,
 )
+from sumbo.kernels import KERNELS, as_kernel
 
 kernels = pytest.mark.parametrize("name", KERNELS.names())
 
@@ -42,7 +43,7 @@ def test_lines_equal_the_kernel_of_the_distance(name, reach, panel, rng, monkeyp
     monkeypatch.setattr(module, "PANEL", panel)
     kernel = as_kernel(name)
     u, x = lines(rng, reach)
-    along = Lines.of(kernel, x, LENGTHS)
+    along = LineKernels.of(kernel, x, LENGTHS)
     difference = (u[:, :, None] - x[:, None, :]) / LENGTHS[:, None, None]
     k, w = kernel.correlation_and_weight(difference**2)
     found, panels = joined(along.correlations(u))
@@ -62,7 +63,7 @@ def test_lines_equal_the_kernel_of_the_distance(name, reach, panel, rng, monkeyp
 @pytest.mark.parametrize("name", ["matern32", "matern52", "rbf"])
 def test_slopes_on_lines_are_finite_differences(name, rng):
     u, x = lines(rng, 2.3)
-    along = Lines.of(as_kernel(name), x, LENGTHS)
+    along = LineKernels.of(as_kernel(name), x, LENGTHS)
     step = 1e-6
     up, down = (joined(along.correlations(u + t))[0] for t in (step, -step))
     wanted = (down - up) / (2 * step)
@@ -72,7 +73,7 @@ def test_slopes_on_lines_are_finite_differences(name, rng):
 
 
 def test_no_lines_are_no_work():
-    along = Lines.of(as_kernel("matern52"), np.empty((0, 5)), np.empty(0))
+    along = LineKernels.of(as_kernel("matern52"), np.empty((0, 5)), np.empty(0))
     assert list(along.correlations(np.empty((0, 3)))) == []
     assert list(along.slopes(np.empty((0, 3)))) == []
 

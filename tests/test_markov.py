@@ -11,11 +11,11 @@ import reference
 from draws import law_p_value
 from sumbo import AdditiveGP
 from sumbo.gp.solvers import semiseparable, statespace
-from sumbo.gp.solvers.semiseparable import LineProduct, multiply_lines
+from sumbo.gp.solvers.semiseparable import MarkovProduct, multiply_markov
 from sumbo.gp.solvers.statespace import (
     FAR,
-    Line,
     Recursion,
+    SortedPoints,
     in_turns,
     is_markov,
     noise_factor,
@@ -61,10 +61,10 @@ def test_white_noise_through_the_recursion_has_the_covariance_of_the_kernel(
     name, scale, rng
 ):
     kernels, points = two_parts(rng, name, scale)
-    line = Line.of(kernels, points)
-    p, T = line.p, len(line.gaps)
+    sequence = SortedPoints.of(kernels, points)
+    p, T = sequence.p, len(sequence.gaps)
     unit = np.eye(p * T).reshape(p * T, p, T).transpose(1, 0, 2)
-    F = np.vstack(markov.draw_from_noise(kernels, line, unit))
+    F = np.vstack(markov.draw_from_noise(kernels, sequence, unit))
     expected = np.zeros((T, T))
     expected[:90, :90] = dense(name, kernels[0], points[0], points[0])
     expected[90:, 90:] = dense(name, kernels[1], points[1], points[1])
@@ -90,7 +90,7 @@ def test_the_noise_of_a_gap_is_the_integral_of_the_filters_response(name, gap):
 def test_equal_points_get_equal_values(rng):
     x = rng.random((300, 1))
     x[40:80] = x[11]
-    (f,) = markov.draw_lines(rng, [kernel_of("matern52", 0.2)], [x], 3)
+    (f,) = markov.draw_markov(rng, [kernel_of("matern52", 0.2)], [x], 3)
     np.testing.assert_allclose(f[40:80], np.tile(f[11], (40, 1)), rtol=0, atol=1e-14)
 
 
@@ -99,7 +99,7 @@ def test_prior_draws_have_the_law_of_the_kernel(name, rng):
     # False alarm: 1e-6 for each of the 3 cases.
     kernels, points = two_parts(rng, name, 0.3, (40, 50))
     pick = [rng.choice(len(A), 6, replace=False) for A in points]
-    f = markov.draw_lines(rng, kernels, points, 8_000)
+    f = markov.draw_markov(rng, kernels, points, 8_000)
     draws = np.hstack([part[i].T for part, i in zip(f, pick, strict=True)])
     cov = np.zeros((12, 12))
     for m, (kernel, A, i) in enumerate(zip(kernels, points, pick, strict=True)):
@@ -112,7 +112,7 @@ def test_parts_that_are_drawn_in_turns_are_as_good_as_together(rng, monkeypatch)
     kernels = [kernel_of("matern32", 0.4, 0.8), kernel_of("matern32", 0.7, 2.1)]
     x = np.array([[0.2], [0.9], [0.35]])
     monkeypatch.setattr(markov, "MOST_NOISE", 5)
-    f = np.vstack(markov.draw_lines(rng, kernels, [x, x], 8_000)).T
+    f = np.vstack(markov.draw_markov(rng, kernels, [x, x], 8_000)).T
     cov = np.zeros((6, 6))
     cov[:3, :3] = dense("matern32", kernels[0], x, x)
     cov[3:, 3:] = dense("matern32", kernels[1], x, x)
@@ -157,7 +157,7 @@ def test_products_equal_the_dense_ones(name, scale, rng):
     kernels, Z = two_parts(rng, name, scale)
     X = [np.vstack([awkward_points(rng, 61), Zm[:5]]) for Zm in Z]
     v = rng.standard_normal((66, 3))
-    found = LineProduct.of(kernels, Z, X).parts(v)
+    found = MarkovProduct.of(kernels, Z, X).parts(v)
     for part, kernel, Zm, Xm in zip(found, kernels, Z, X, strict=True):
         K = dense(name, kernel, Zm, Xm)
         np.testing.assert_allclose(part, K @ v, rtol=0, atol=1e-11)
@@ -168,7 +168,7 @@ def test_products_of_long_lines_equal_the_dense_ones(name, rng):
     kernel = kernel_of(name, 0.11, 1.3)
     Z, X = rng.random((1700, 1)), rng.random((1100, 1))
     v = rng.uniform(0.2, 1.9, (1100, 2))  # positive: errors are relative to the sum
-    (found,) = LineProduct.of([kernel], [Z], [X]).parts(v)
+    (found,) = MarkovProduct.of([kernel], [Z], [X]).parts(v)
     np.testing.assert_allclose(found, dense(name, kernel, Z, X) @ v, rtol=1e-12)
 
 
@@ -178,7 +178,7 @@ def test_the_sum_of_square_products_is_that_of_the_parts(rng):
     K = sum(
         dense("matern52", kernel, Xm, Xm) for kernel, Xm in zip(kernels, X, strict=True)
     )
-    found = LineProduct.square(kernels, X).total(v)
+    found = MarkovProduct.square(kernels, X).total(v)
     np.testing.assert_allclose(found, K @ v, rtol=0, atol=1e-11)
 
 
@@ -186,10 +186,10 @@ def test_columns_and_parts_may_go_in_turns(rng, monkeypatch):
     kernels, Z = two_parts(rng, "matern32", 0.3)
     X = [rng.random((25, 1)) for _ in Z]
     v = rng.standard_normal((25, 5))
-    together = multiply_lines(kernels, Z, X, v)
+    together = multiply_markov(kernels, Z, X, v)
     monkeypatch.setattr(semiseparable, "MOST_STATES", 700)
     monkeypatch.setattr(semiseparable, "MOST_POINTS", 100)
-    in_parts = multiply_lines(kernels, Z, X, v)
+    in_parts = multiply_markov(kernels, Z, X, v)
     for a, b in zip(together, in_parts, strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-13)
 
@@ -199,7 +199,7 @@ def test_products_are_finite_and_symmetric_at_any_lengthscale(seed, name, expone
     rng = np.random.default_rng([seed, 3])
     kernel = kernel_of(name, 10.0**exponent)
     A = rng.normal(0, 3, (int(rng.integers(1, 150)), 1))
-    product = LineProduct.square([kernel], [A])
+    product = MarkovProduct.square([kernel], [A])
     v, w = rng.standard_normal((2, len(A), 1))
     Kv, Kw = product.total(v), product.total(w)
     assert np.isfinite(Kv).all()
@@ -270,9 +270,9 @@ def test_the_linear_form_is_taken_for_long_matern_lines_only(
 
     def spy(rng, kernels, points, n):
         taken.extend(len(A) for A in points)
-        return markov.draw_lines(rng, kernels, points, n)
+        return markov.draw_markov(rng, kernels, points, n)
 
-    monkeypatch.setattr(module, "draw_lines", spy)
+    monkeypatch.setattr(module, "draw_markov", spy)
     X, y = rng.random((20, 4)), rng.standard_normal(20)
     Z = [rng.random((900, 1)), rng.random((800, 2)), rng.random((13, 1))]
     for name in ("rbf", "matern52"):

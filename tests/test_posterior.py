@@ -157,6 +157,69 @@ def test_gradient_of_part_moments_equals_finite_differences(kernel, m, rng):
 
 
 @pytest.mark.parametrize("trial", range(4))
+def test_moments_of_the_sum_are_the_prediction_without_the_constant(trial, rng):
+    s = irregular.random_setting(rng)
+    assert s.gp.mean != 0
+    U = new_points(rng, s)
+    mean, var = s.post.sum_moments(U)
+    expected, cov = reference.posterior_of_sum(s.gp, s.X, s.y, U)
+    np.testing.assert_allclose(mean + s.gp.mean, expected, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(var, cov.diagonal(), rtol=0, atol=1e-8 * s.scale)
+
+
+# "matern12" has a kink where coordinates coincide, which random points do not.
+@every_kernel
+def test_pullback_of_the_moments_equals_finite_differences(kernel, rng):
+    gp = irregular.random_gp(rng, ((0, 2), (1,), (3, 1), (2,)), kernel, noise=0.02)
+    X = irregular.frozen(rng.random((9, 4)))
+    y = irregular.draw_outputs(rng, gp, X)
+    post = gp.condition(X, y)
+    U = irregular.frozen(rng.uniform(0.05, 0.95, (5, 4)))
+    mean, var, pullback = post.sum_moments_pullback(U)
+    expected = post.sum_moments(U)
+    np.testing.assert_allclose(mean, expected[0], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(var, expected[1], rtol=1e-8, atol=1e-12)
+    by_mean, by_var = irregular.frozen(rng.uniform(-1.7, 2.3, (2, 5)))
+    gradient = pullback(by_mean, by_var)
+    assert gradient.shape == U.shape
+
+    def weighted(u, i):
+        mean, cov = reference.posterior_of_sum(gp, X, y, u[None])
+        return by_mean[i] * mean[0] + by_var[i] * cov[0, 0]
+
+    for i, u in enumerate(U):
+        slope = reference.finite_difference(lambda u, i=i: weighted(u, i), u)
+        np.testing.assert_allclose(gradient[i], slope, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("trial", range(4))
+def test_mean_and_covariance_of_the_sum_can_be_predicted_alone(trial, rng):
+    s = irregular.random_setting(rng)
+    X_new = new_points(rng, s)
+    mean, cov = reference.posterior_of_sum(s.gp, s.X, s.y, X_new)
+    np.testing.assert_allclose(s.post.predict_mean(X_new), mean, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(
+        s.post.predict_covariance(X_new), cov, rtol=0, atol=1e-8 * s.scale
+    )
+
+
+@pytest.mark.parametrize("trial", range(4))
+def test_means_of_parts_can_be_asked_for_alone(trial, rng):
+    s = irregular.random_setting(rng)
+    expected = [part.mean for part in s.post.parts(s.Z)]
+    means = s.post.part_means(s.Z)
+    for m, (mean, wanted) in enumerate(zip(means, expected, strict=True)):
+        np.testing.assert_allclose(mean, wanted, rtol=0, atol=1e-10)
+        np.testing.assert_array_equal(s.post.part_mean(m, s.Z[m]), mean)
+
+
+def test_the_likelihood_of_the_observations_is_that_of_the_model(rng):
+    s = irregular.random_setting(rng, noise=0.03)
+    expected = reference.log_likelihood(s.gp, s.X, s.y)
+    assert s.post.log_marginal_likelihood() == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("trial", range(4))
 def test_leave_one_out_equals_deleting_each_row(trial, rng):
     s = irregular.random_setting(rng, noise=10.0 ** rng.uniform(-4, 0))
     mean, var = s.post.leave_one_out()

@@ -71,6 +71,25 @@ def as_candidates(Z: Any, groups: Groups) -> list[Float[ndarray, "..."]]:
     return out
 
 
+def require_no_contradictions(
+    X: Float[ndarray, "N P"], y: Float[ndarray, " N"]
+) -> None:
+    """Check that equal rows have equal values: without noise no other function fits.
+
+    Raises:
+        ArgumentError: If two equal rows have different values.
+    """
+    seen: dict[bytes, int] = {}
+    for i, row in enumerate(X + 0.0):  # −0.0 and 0.0 are the same point
+        first = seen.setdefault(row.tobytes(), i)
+        if y[first] != y[i]:
+            msg = (
+                f"noise=0, but rows {first} and {i} of X are equal and y differs "
+                f"({y[first]:g}, {y[i]:g}). Pass a positive noise."
+            )
+            raise ArgumentError(msg)
+
+
 def _as_floats(A: Any, name: str) -> Float[ndarray, "..."]:
     try:
         return np.array(A, dtype=np.float64)  # a copy: the caller's stays theirs

@@ -1,7 +1,7 @@
 """Covariances of the sum with the observations, all parts at once.
 
 A part on one coordinate is little work, and a sum has many: evaluated one by one at a
-few points, they cost more in calls than in arithmetic. So one-coordinate parts are
+few points, they cost more in calls than in arithmetic. So these parts, the *lines*, are
 evaluated together, as many at a time as the cache holds.
 """
 
@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sumbo.gp.lines import LineKernels
 from sumbo.kernels import GroupKernel
 from sumbo.kernels.group import between
-from sumbo.kernels.lines import Lines
 from sumbo.typing import Float, Group, Groups, Int, ndarray
 
 # Observations whose covariances with all later ones are computed together.
@@ -58,15 +58,15 @@ class Wide(NamedTuple):
 class Cross:
     """``Σ_m k_m(u, X)`` as a function of points u, with gradients.
 
-    ``lines`` are the coordinates of one-coordinate parts, ``variances`` theirs,
-    ``along_lines`` the observations along them; ``others`` are the parts on several
-    coordinates.
+    ``lines`` holds the coordinate of each line, ``variances`` its variance,
+    ``along_lines`` its kernel with the observations; ``others`` are the parts on
+    several coordinates.
     """
 
     X: Float[ndarray, "N P"]
     lines: Int[ndarray, " L"]
     variances: Float[ndarray, " L"]
-    along_lines: Lines
+    along_lines: LineKernels
     others: Sequence[Wide]
 
     @classmethod
@@ -85,7 +85,7 @@ class Cross:
             X=X,
             lines=lines,
             variances=np.array([kernel.variance for kernel, _ in single]),
-            along_lines=Lines.of(kernels[0].kernel, X.T[lines], lengths),
+            along_lines=LineKernels.of(kernels[0].kernel, X.T[lines], lengths),
             others=[Wide.of(k, group, X) for k, group in pairs if len(group) > 1],
         )
 
@@ -122,14 +122,14 @@ class Cross:
     def by_line(
         self, U: Float[ndarray, "b P"]
     ) -> Iterator[tuple[slice, Float[ndarray, "l b N"]]]:
-        """Yield the covariances of the one-coordinate parts, some lines at a time."""
+        """Yield the covariances of the lines, some at a time."""
         for some, k in self.along_lines.correlations(U.T[self.lines]):
             yield some, np.multiply(self.variances[some, None, None], k, out=k)
 
     def slopes_by_line(
         self, U: Float[ndarray, "b P"]
     ) -> Iterator[tuple[slice, Float[ndarray, "l b N"], Float[ndarray, "l b N"]]]:
-        """Yield covariances of one-coordinate parts, and their slopes in the points."""
+        """Yield the covariances of the lines, and their slopes in the points."""
         for some, k, slope in self.along_lines.slopes(U.T[self.lines]):
             cross = np.multiply(self.variances[some, None, None], k, out=k)
             by_point = np.multiply(self._line_slopes[some, :, None], slope, out=slope)
@@ -137,7 +137,7 @@ class Cross:
 
     @cached_property
     def _line_slopes(self) -> Float[ndarray, "L 1"]:
-        # ∂k/∂u = −w (u − x)/ℓ², and ``Lines.slopes`` are w (u − x)·rate/ℓ.
+        # ∂k/∂u = −w (u − x)/ℓ², and ``LineKernels.slopes`` are w (u − x)·rate/ℓ.
         units = self.along_lines.per_unit / self.along_lines.rate**2
         return -(self.variances * units)[:, None]
 

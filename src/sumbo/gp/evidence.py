@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sumbo.errors import TooLargeError
+from sumbo.gp.lines import exponentials, of_pairs, pair_slopes, rate_of
 from sumbo.kernels import Kernel
-from sumbo.kernels.lines import exponentials, of_pairs, pair_slopes, rate_of
 from sumbo.linalg import cho_solve, cholesky, inverse_lower, pack_lower, unpack_lower
 from sumbo.typing import Float, Group, Groups, Int, ndarray
 
@@ -84,8 +84,8 @@ def _rows(packed: Float[ndarray, "P T"], group: Group) -> Float[ndarray, "d T"]:
 class Evidence:
     """log p(y | X, θ) of one structure on fixed inputs, for many θ and any y.
 
-    ``lines`` are the parts on one coordinate, ``x`` the inputs along them, and
-    ``gaps`` the distances of all pairs there.
+    ``lines`` holds the number of each part on one coordinate, ``x`` the inputs along
+    it, and ``gaps`` the distances of all pairs there.
     """
 
     N: int

@@ -1,7 +1,7 @@
 """Fits of the parameters: MAP by L-BFGS-B (the default), and the paper's Adam."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -11,14 +11,11 @@ from scipy.optimize import minimize
 from sumbo.errors import ArgumentError, NotPositiveDefiniteError
 from sumbo.gp.evidence import Evidence, Hyperparameters
 from sumbo.linalg import one_blas_thread
-from sumbo.registry import Registry
 from sumbo.rng import rng_at
 from sumbo.typing import Float, ndarray
 
 # Steps from a start drawn at random, by which it must have found something better.
 TRIAL = 15
-
-FIT: Registry[Callable[..., Any]] = Registry("how", "sumbo.gp")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +67,6 @@ class LogNormal(NamedTuple):
         return float(-0.5 * z @ z), -z / self.sd
 
 
-@FIT.register("map")
 @dataclass(frozen=True, kw_only=True)
 class MapFit:
     """Return the posterior mode by L-BFGS-B from several starts.
@@ -248,7 +244,6 @@ class _Seen:
         return -score / n, -(value.gradient + prior_gradient) / n
 
 
-@FIT.register("adam")
 @dataclass(frozen=True, kw_only=True)
 class AdamFit:
     """Return parameters after a fixed number of Adam steps on the likelihood.
@@ -301,6 +296,9 @@ class AdamFit:
             jitter=jitter,
             events=events,
         )
+
+
+FITS: Mapping[str, Callable[..., Any]] = {"map": MapFit, "adam": AdamFit}
 
 
 def _draw_start(rng: np.random.Generator, prior: LogNormal) -> Float[ndarray, " p"]:

@@ -1,27 +1,30 @@
 """``AdditiveGP``: f(x) = c + Σ_m f_m(x_{I_m}), one Gaussian process per group."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, overload
+from typing import Any, TypeVar
 
 import numpy as np
 
-from sumbo.errors import ArgumentError
-from sumbo.gp.arrays import as_data
+from sumbo.errors import ArgumentError, UnknownNameError
+from sumbo.gp.arrays import as_data, require_no_contradictions
 from sumbo.gp.evidence import Evidence, Hyperparameters
-from sumbo.gp.fit import FIT, FitInfo
-from sumbo.gp.iterative import IterativePosterior
+from sumbo.gp.fit import FITS, FitInfo
 from sumbo.gp.posterior import Posterior
+from sumbo.gp.solvers import Dense, Iterative, Solver
 from sumbo.kernels import GroupKernel, as_kernel
-from sumbo.registry import Registry
+from sumbo.registry import nearest
 from sumbo.rng import rng_at
 from sumbo.structure import as_groups, is_partition
 from sumbo.typing import Float, Groups, Int, ndarray
 
-CONDITION: Registry[Callable[..., Any]] = Registry("how", "sumbo.gp")
-CONDITION.register("exact")(Posterior.from_data)
-CONDITION.register("iterative")(IterativePosterior.from_data)
+T = TypeVar("T")
+
+SOLVERS: Mapping[str, Callable[..., Solver]] = {
+    "exact": Dense.of,
+    "iterative": Iterative.of,
+}
 
 # A fit to more points uses a random subset of this many.
 MOST_FITTED = 2000
@@ -107,22 +110,9 @@ class AdditiveGP:
             for l, v in zip(self._by_group(), self.variances, strict=True)
         )
 
-    @overload
-    def condition(self, X: Any, y: Any) -> Posterior: ...
-
-    @overload
-    def condition(
-        self, X: Any, y: Any, *, how: Literal["exact"], **settings: Any
-    ) -> Posterior: ...
-
-    @overload
-    def condition(
-        self, X: Any, y: Any, *, how: Literal["iterative"], **settings: Any
-    ) -> IterativePosterior: ...
-
     def condition(
         self, X: Any, y: Any, *, how: str = "exact", **settings: Any
-    ) -> Posterior | IterativePosterior:
+    ) -> Posterior:
         """Return the posterior given observations.
 
         Args:
@@ -132,10 +122,13 @@ class AdditiveGP:
                 ``"iterative"``, in nearly linear time, for 100 000 and more: it can
                 ``predict`` and make joint draws.
             settings: Of ``"iterative"``: ``inducing``, ``tolerance``, ``seed``, see
-                ``sumbo.gp.iterative.IterativePosterior.from_data``.
+                ``sumbo.gp.solvers.Iterative.of``.
         """
         X, y = as_data(X, y, self.dim)
-        return CONDITION.get(how)(self, X, y, **settings)
+        solver = _named(SOLVERS, how)
+        if self.noise == 0:
+            require_no_contradictions(X, y)
+        return Posterior(gp=self, X=X, y=y, solver=solver(self, X, **settings))
 
     def fit(self, X: Any, y: Any, *, how: str = "map", **settings: Any) -> "AdditiveGP":
         """Return the model with fitted parameters; see ``info`` for what was done.
@@ -151,7 +144,7 @@ class AdditiveGP:
             settings: Fields of ``sumbo.gp.fit.MapFit`` or ``AdamFit``.
         """
         X, y = as_data(X, y, self.dim)
-        fitter = FIT.get(how)(**settings)
+        fitter = _named(FITS, how)(**settings)
         chosen, events = _subset(len(X), settings.get("seed", 0))
         X, y = X[chosen], y[chosen]
         theta, info = fitter(self.evidence(X), y, self.hyperparameters())
@@ -228,6 +221,18 @@ class AdditiveGP:
             np.arange(end - len(group), end)
             for group, end in zip(self.groups, ends, strict=True)
         )
+
+
+def _named(options: Mapping[str, T], how: str) -> T:
+    """Return the option called ``how``.
+
+    Raises:
+        UnknownNameError: If there is none; the nearest names are suggested.
+    """
+    if how not in options:
+        msg = f"how={how!r} is unknown. {nearest(str(how), options)}"
+        raise UnknownNameError(msg)
+    return options[how]
 
 
 def _cut(

@@ -8,6 +8,7 @@
 | Z | M arrays (B_m, d_m) | candidate points of each part |
 """
 
+import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,18 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sumbo.errors import ArgumentError, TooLargeError
-from sumbo.gp.arrays import as_candidates, as_data, as_matrix
+from sumbo.errors import ArgumentError
+from sumbo.gp.arrays import as_candidates, as_data, as_matrix, require_no_contradictions
 from sumbo.gp.cross import Cross
+from sumbo.gp.solvers import Dense, Solver
+from sumbo.gp.solvers.dense import Pullback
 from sumbo.kernels import GroupKernel
-from sumbo.linalg import (
-    cho_solve,
-    cholesky,
-    inverse_lower,
-    one_blas_thread,
-    solve_lower,
-    times_lower,
-)
+from sumbo.linalg import inverse_lower, one_blas_thread, solve_lower
 from sumbo.registry import Registry
 from sumbo.rng import Seed, as_seed, rng_at
 from sumbo.typing import Float, ndarray
@@ -36,12 +32,6 @@ if TYPE_CHECKING:
 
 # Samplers live a layer above and register themselves, one file each.
 SAMPLERS: Registry[Callable[..., list[Any]]] = Registry("how", "sumbo.sampling")
-PATHS: Registry[Callable[..., Any]] = Registry("path", "sumbo.sampling")
-
-# Bytes that the arrays of one posterior may take.
-LIMIT = 4 * 2**30
-# Covariances between data and new points that are held at a time.
-MOST_CROSS = 2**24
 
 
 class Part(NamedTuple):
@@ -53,104 +43,150 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Posterior:
-    """The distribution of all parts given observations of their sum."""
+    """The distribution of all parts given observations of their sum.
+
+    With the ``Dense`` solver, the default, everything is exact and available. With the
+    ``Iterative`` one, of ``condition(…, how="iterative")``, means, variances of the
+    sum and joint draws are: ``predict``, ``predict_mean``, ``sum_moments``,
+    ``part_mean``, ``part_means``, ``fitted``, ``solve`` and ``sample``. Anything else
+    raises an ``ArgumentError``; condition on fewer points for it.
+    """
 
     gp: "AdditiveGP"
     X: Float[ndarray, "N P"]
     y: Float[ndarray, " N"]
-    L: Float[ndarray, "N N"]
-    alpha: Float[ndarray, " N"]
-    jitter: float
-
-    @classmethod
-    def from_data(
-        cls, gp: Any, X: Float[ndarray, "N P"], y: Float[ndarray, " N"]
-    ) -> "Posterior":
-        """Return the posterior of ``gp`` given checked data.
-
-        Raises:
-            ArgumentError: If equal points have different values and there is no noise.
-            TooLargeError: If the covariance would not fit the memory limit.
-        """
-        need = 3 * 8 * len(X) ** 2  # the covariance, its factor, one spare
-        if need > LIMIT:
-            msg = (
-                f"an exact posterior of N={len(X)} points needs {need / 2**30:.1f} GiB "
-                f"(limit {LIMIT / 2**30:.0f}). Condition with how='iterative', or on "
-                "fewer points."
-            )
-            raise TooLargeError(msg)
-        if gp.noise == 0:
-            _refuse_contradictions(X, y)
-        cross = Cross.of(gp.kernels, gp.groups, X)
-        K = cross.gram()
-        np.fill_diagonal(K, K.diagonal() + gp.noise)
-        L, jitter = cholesky(K, what="covariance of the observations")
-        alpha = cho_solve(L, y - gp.mean)
-        post = cls(gp=gp, X=X, y=y, L=L, alpha=alpha, jitter=jitter)
-        post.__dict__["cross"] = cross  # what the cached property would compute again
-        return post
+    solver: Solver
 
     @property
     def N(self) -> int:
         """The number of observations."""
         return len(self.X)
 
+    @cached_property
+    def alpha(self) -> Float[ndarray, " N"]:
+        """(Σ_m K_m + τ²I)⁻¹ (y − c)."""
+        return self.solver.solve(self.y - self.gp.mean)
+
+    @property
+    def jitter(self) -> float:
+        """What was added to the noise because of rounding."""
+        return self.solver.jitter
+
     def fitted(self) -> Float[ndarray, " N"]:
         """Return the mean of the sum at the observed points, in O(N)."""
-        # (K + (τ² + jitter) I) α = y − c, so K α + c is y less what noise explains.
-        return self.y - (self.gp.noise + self.jitter) * self.alpha
+        # (K + diag(noise)) α = y − c, so K α + c is y less what noise explains.
+        return self.y - self.solver.noise * self.alpha
 
     def solve(self, b: Float[ndarray, "N *k"]) -> Float[ndarray, "N *k"]:
         """Return (Σ_m K_m + τ²I)⁻¹ b."""
-        return cho_solve(self.L, b)
+        return self.solver.solve(b)
 
     def groups(self) -> Iterator[tuple[GroupKernel, Float[ndarray, "N d"]]]:
         """Yield each part's kernel and the observed points in its coordinates."""
         for kernel, group in zip(self.gp.kernels, self.gp.groups, strict=True):
             yield kernel, self.X[:, group]
 
-    @cached_property
+    # ------------------------------------------------------------------ exact only
+    @property
+    def L(self) -> Float[ndarray, "N N"]:
+        """The Cholesky factor of the covariance of the observations."""
+        return self._exact("L").L
+
+    @property
     def cross(self) -> Cross:
         """Covariances of the sum at new points with the observations."""
-        return Cross.of(self.gp.kernels, self.gp.groups, self.X)
+        return self._exact("cross").cross
 
-    @cached_property
+    @property
     def covariance(self) -> Float[ndarray, "N N"]:
         """The covariance Σ_m K_m + τ²I of the observations, jitter included."""
-        return times_lower(self.L, np.tril(self.L).T)
+        return self._exact("covariance").covariance
 
-    # ------------------------------------------------------------------ moments
+    def _exact(self, what: str) -> Dense:
+        """Return the exact solver.
+
+        Raises:
+            ArgumentError: If the posterior has another one.
+        """
+        if isinstance(self.solver, Dense):
+            return self.solver
+        msg = (
+            f"{what} needs the exact posterior, this one has {self.N} points and "
+            "how='iterative'. Condition on fewer points with how='exact'."
+        )
+        raise ArgumentError(msg)
+
+    # ------------------------------------------------------------------ the sum
     def predict(self, X_new: Any) -> tuple[Float[ndarray, " n"], Float[ndarray, " n"]]:
-        """Return mean and variance of the sum f at new points, noise not included."""
-        X_new = as_matrix(X_new, self.gp.dim, "X_new")
-        width = max(1, MOST_CROSS // self.N)
-        blocks = [
-            self._predict(X_new[start : start + width])
-            for start in range(0, max(1, len(X_new)), width)
-        ]
-        mean, var = (np.concatenate(values) for values in zip(*blocks, strict=True))
-        return mean, var
+        """Return mean and variance of the sum f at new points, noise not included.
 
-    def _predict(
-        self, X_new: Float[ndarray, "n P"]
-    ) -> tuple[Float[ndarray, " n"], Float[ndarray, " n"]]:
-        cross = self.cross(X_new).T
-        mean = self.gp.mean + cross.T @ self.alpha  # [rasmussen2006] Eq. (2.25)
-        V = solve_lower(self.L, cross)
-        var = self.gp.variances.sum() - np.einsum("ij,ij->j", V, V)  # Eq. (2.26)
-        return mean, np.maximum(var, 0.0)
+        An iterative posterior solves a system for every variance: ask it for few
+        points, or take the variance of draws.
+        """
+        X_new = as_matrix(X_new, self.gp.dim, "X_new")
+        mean, var = self.sum_moments(X_new)
+        return self.gp.mean + mean, var
+
+    def predict_mean(self, X_new: Any) -> Float[ndarray, " n"]:
+        """Return the mean of the sum f at new points: ``predict`` without variances."""
+        X_new = as_matrix(X_new, self.gp.dim, "X_new")
+        return self.gp.mean + self.solver.sum_mean(X_new, self.alpha)
+
+    def predict_covariance(self, X_new: Any) -> Float[ndarray, "n n"]:
+        """Return the covariance of the sum f at new points, noise not included."""
+        X_new = as_matrix(X_new, self.gp.dim, "X_new")
+        exact = self._exact("predict_covariance")
+        V = solve_lower(exact.L, exact.cross(X_new).T)
+        cov = -(V.T @ V)  # [rasmussen2006] Eq. (2.26)
+        for kernel, group in zip(self.gp.kernels, self.gp.groups, strict=True):
+            cov += kernel(X_new[:, group], X_new[:, group])
+        return cov
+
+    def sum_moments(
+        self, U: Float[ndarray, "b P"]
+    ) -> tuple[Float[ndarray, " b"], Float[ndarray, " b"]]:
+        """Return mean and variance of Σ_m f_m at points, which are not checked.
+
+        The constant ``gp.mean`` is not included, as in ``part_moments``.
+        """
+        return self.solver.sum_moments(U, self.alpha)
+
+    def sum_moments_pullback(
+        self, U: Float[ndarray, "b P"]
+    ) -> tuple[Float[ndarray, " b"], Float[ndarray, " b"], Pullback]:
+        """Return ``sum_moments``, and what gives gradients of functions of the two.
+
+        With g a function of mean and variance at each point,
+        ``pullback(∂g/∂mean, ∂g/∂var)`` is the gradient of g in the points, (b, P). It
+        takes one pass over the kernels.
+        """
+        exact = self._exact("sum_moments_pullback")
+        return exact.sum_moments_pullback(U, self.alpha)
+
+    # ------------------------------------------------------------------ the parts
+    def part_mean(self, m: int, Zm: Float[ndarray, "B d"]) -> Float[ndarray, " B"]:
+        """Return the mean of part m at points of its own coordinates."""
+        return self.solver.products([m], [Zm], self.alpha[:, None])[0][:, 0]
+
+    def part_means(self, Z: Any) -> list[Float[ndarray, " B"]]:
+        """Return the mean of each part at its candidates.
+
+        They and the model's constant ``mean`` add up to the mean of the sum.
+        """
+        Z = as_candidates(Z, self.gp.groups)
+        found = self.solver.products(range(len(Z)), Z, self.alpha[:, None])
+        return [mean[:, 0] for mean in found]
 
     def parts(self, Z: Any) -> list[Part]:
         """Return the marginal mean and covariance of each part at its candidates.
 
         Part means and the model's constant ``mean`` add up to the mean of the sum.
         """
-        Z = as_candidates(Z, self.gp.groups)
+        Z, L = as_candidates(Z, self.gp.groups), self._exact("parts").L
         out = []
         for (kernel, Xm), Zm in zip(self.groups(), Z, strict=True):
             cross = kernel(Xm, Zm)
-            V = solve_lower(self.L, cross)
+            V = solve_lower(L, cross)
             out.append(Part(cross.T @ self.alpha, kernel(Zm, Zm) - V.T @ V))
         return out
 
@@ -160,9 +196,9 @@ class Posterior:
         Blocks off the diagonal are the bilateral covariances
         ``−K_i(Z_i, X) (ΣK + τ²I)⁻¹ K_j(X, Z_j)``; errata of [wycoff2025] for ``T``.
         """
-        Z = as_candidates(Z, self.gp.groups)
+        Z, L = as_candidates(Z, self.gp.groups), self._exact("joint_covariance").L
         T = np.hstack([k(Xm, Zm) for (k, Xm), Zm in zip(self.groups(), Z, strict=True)])
-        V = solve_lower(self.L, T)
+        V = solve_lower(L, T)
         cov = -(V.T @ V)
         start = 0
         for kernel, Zm in zip(self.gp.kernels, Z, strict=True):
@@ -177,23 +213,24 @@ class Posterior:
         """Return mean and variance of part m at points of its own coordinates."""
         kernel, Xm = self.gp.kernels[m], self.X[:, self.gp.groups[m]]
         cross = kernel(Xm, Zm)
-        V = solve_lower(self.L, cross)
+        V = solve_lower(self._exact("part_moments").L, cross)
         var = kernel.variance - np.einsum("ij,ij->j", V, V)
         return cross.T @ self.alpha, np.maximum(var, 0.0)
 
     def line_moments(
         self, Z: Float[ndarray, "B P"]
     ) -> tuple[Float[ndarray, "B L"], Float[ndarray, "B L"]]:
-        """Return mean and variance of each part on one coordinate, many at a time.
+        """Return mean and variance of each line, evaluated together.
 
-        Part l is looked at in the coordinate of its own of the points ``Z``; parts
-        are those of ``cross.lines``, in this order.
+        A line is a part on one coordinate; it depends on this coordinate of the points
+        ``Z`` only. The order of the lines is that of ``cross.lines``.
         """
-        lines, variances = self.cross.lines, self.cross.variances
-        mean, var = (np.empty((len(lines), len(Z))) for _ in range(2))
-        for some, cross in self.cross.by_line(Z):
+        exact = self._exact("line_moments")
+        variances = exact.cross.variances
+        mean, var = (np.empty((len(variances), len(Z))) for _ in range(2))
+        for some, cross in exact.cross.by_line(Z):
             flat = cross.reshape(-1, self.N)
-            V = solve_lower(self.L, flat.T)
+            V = solve_lower(exact.L, flat.T)
             mean[some] = (flat @ self.alpha).reshape(-1, len(Z))
             explained = np.einsum("ij,ij->j", V, V).reshape(-1, len(Z))
             var[some] = variances[some, None] - explained
@@ -207,15 +244,17 @@ class Posterior:
         Float[ndarray, "B L"],
         Float[ndarray, "B L"],
     ]:
-        """Return ``line_moments``, and the slopes of both in the parts' coordinates."""
-        shape = len(self.cross.lines), len(Z)
+        """Return ``line_moments``, and the slopes of both in the lines' coordinates."""
+        exact = self._exact("line_moments_gradient")
+        variances = exact.cross.variances
+        shape = len(variances), len(Z)
         mean, var, mean_slope, var_slope = (np.empty(shape) for _ in range(4))
-        for some, cross, slope in self.cross.slopes_by_line(Z):
+        for some, cross, slope in exact.cross.slopes_by_line(Z):
             flat = cross.reshape(-1, self.N)
-            solved = cho_solve(self.L, flat.T).T.reshape(cross.shape)
+            solved = exact.solve(flat.T).T.reshape(cross.shape)
             mean[some] = cross @ self.alpha
             explained = np.einsum("lbn,lbn->lb", cross, solved)
-            var[some] = self.cross.variances[some, None] - explained
+            var[some] = variances[some, None] - explained
             mean_slope[some] = slope @ self.alpha
             var_slope[some] = -2.0 * np.einsum("lbn,lbn->lb", slope, solved)
         return mean.T, np.maximum(var, 0.0).T, mean_slope.T, var_slope.T
@@ -231,7 +270,7 @@ class Posterior:
         """Return mean, variance and their gradients in the points, for part m."""
         kernel, Xm = self.gp.kernels[m], self.X[:, self.gp.groups[m]]
         cross, slope = kernel.input_gradient(Zm, Xm)  # (B, N), (B, N, d)
-        solved = cho_solve(self.L, cross.T)  # (N, B)
+        solved = self._exact("part_moments_gradient").solve(cross.T)  # (N, B)
         var = kernel.variance - np.einsum("bn,nb->b", cross, solved)
         mean_gradient = np.einsum("bnd,n->bd", slope, self.alpha)
         var_gradient = -2.0 * np.einsum("bnd,nb->bd", slope, solved)
@@ -242,8 +281,14 @@ class Posterior:
 
         Closed form from the factor at hand; [rasmussen2006] Eqs. (5.10) and (5.12).
         """
-        precision = inverse_lower(self.L).diagonal()
+        precision = inverse_lower(self._exact("leave_one_out").L).diagonal()
         return self.y - self.alpha / precision, 1.0 / precision
+
+    def log_marginal_likelihood(self) -> float:
+        """Return log p(y | X) of the observations; [rasmussen2006] Eq. (5.8)."""
+        log_det = self._exact("log_marginal_likelihood").log_determinant()
+        misfit = (self.y - self.gp.mean) @ self.alpha
+        return -0.5 * float(misfit + log_det + self.N * np.log(2.0 * np.pi))
 
     # ------------------------------------------------------------------ more data
     def append(self, x: Any, y: Any) -> "Posterior":
@@ -252,26 +297,11 @@ class Posterior:
         Equal to conditioning from scratch up to rounding: the factor gains rows.
         """
         X_new, y_new = as_data(np.atleast_2d(x), np.atleast_1d(y), self.gp.dim)
-        if self.gp.noise == 0:
-            _refuse_contradictions(np.vstack([self.X, X_new]), np.r_[self.y, y_new])
-        n, k = self.N, len(X_new)
-        cross = self.cross(X_new).T
-        corner = Cross.of(self.gp.kernels, self.gp.groups, X_new)(X_new)
-        np.fill_diagonal(corner, corner.diagonal() + self.gp.noise + self.jitter)
-        row = solve_lower(self.L, cross)
-        extra = cholesky(
-            corner - row.T @ row,
-            what="covariance of the new points",
-            scale=float(self.gp.variances.sum()),
-        )
-        L = np.zeros((n + k, n + k), order="F")
-        L[:n, :n] = self.L
-        L[n:, :n] = row.T
-        L[n:, n:] = extra.L
         X, values = np.vstack([self.X, X_new]), np.concatenate([self.y, y_new])
-        alpha = cho_solve(L, values - self.gp.mean)
-        jitter = max(self.jitter, extra.jitter)
-        return replace(self, X=X, y=values, L=L, alpha=alpha, jitter=jitter)
+        if self.gp.noise == 0:
+            require_no_contradictions(X, values)
+        solver = self._exact("append").append(X_new)
+        return replace(self, X=X, y=values, solver=solver)
 
     # ------------------------------------------------------------------ draws
     def sample(
@@ -291,52 +321,31 @@ class Posterior:
                 lists of a Matérn part of one coordinate), ``"sequential"`` (exact, the
                 corrected recursion of the paper), ``"naive"`` (exact, one Cholesky of
                 everything) or ``"marginal"`` (parts independent: the additive
-                approximation).
+                approximation). An iterative posterior has ``"joint"`` only.
             seed: A number, or None for fresh randomness.
             workers: Threads over groups; the draws do not depend on it.
+
+        Raises:
+            ArgumentError: If an argument has a value that cannot be used.
         """
-        return draw(self, Z, n, how, seed, workers)
+        sampler = SAMPLERS.get(how)
+        if how != "joint":
+            self._exact(f"how={how!r}")
+        Z = as_candidates(Z, self.gp.groups)
+        for name, value in (("n", n), ("workers", workers)):
+            if not isinstance(value, (int, np.integer)) or value < 1:
+                msg = f"{name}={value!r} is not a positive integer."
+                raise ArgumentError(msg)
+        rng = rng_at(as_seed(seed), f"sample {how}")
+        with one_blas_thread():
+            return sampler(rng, self, Z, int(n), workers=int(workers))
 
     def sample_path(self, seed: Seed = None, **settings: Any) -> Any:
         """Return one joint draw as a function on the whole cube, with gradients.
 
         See ``sumbo.sampling.paths.Path``: call it, or its ``parts``.
         """
+        self._exact("sample_path")
         rng = rng_at(as_seed(seed), "sample path")
-        return PATHS.get("features")(rng, self, **settings)
-
-
-def draw(
-    post: Any, Z: Any, n: int, how: str, seed: Seed, workers: int
-) -> list[Float[ndarray, "..."]]:
-    """Return the draws of the sampler called ``how``, from checked arguments.
-
-    Raises:
-        ArgumentError: If an argument has a value that cannot be used.
-    """
-    sampler = SAMPLERS.get(how)
-    Z = as_candidates(Z, post.gp.groups)
-    for name, value in (("n", n), ("workers", workers)):
-        if not isinstance(value, (int, np.integer)) or value < 1:
-            msg = f"{name}={value!r} is not a positive integer."
-            raise ArgumentError(msg)
-    rng = rng_at(as_seed(seed), f"sample {how}")
-    with one_blas_thread():
-        return sampler(rng, post, Z, int(n), workers=int(workers))
-
-
-def _refuse_contradictions(X: Float[ndarray, "N P"], y: Float[ndarray, " N"]) -> None:
-    """Check that equal rows have equal values: without noise no other function fits.
-
-    Raises:
-        ArgumentError: If two equal rows have different values.
-    """
-    seen: dict[bytes, int] = {}
-    for i, row in enumerate(X + 0.0):  # −0.0 and 0.0 are the same point
-        first = seen.setdefault(row.tobytes(), i)
-        if y[first] != y[i]:
-            msg = (
-                f"noise=0, but rows {first} and {i} of X are equal and y differs "
-                f"({y[first]:g}, {y[i]:g}). Pass a positive noise."
-            )
-            raise ArgumentError(msg)
+        sampling = importlib.import_module(SAMPLERS.package)  # a layer above
+        return sampling.sample_path(rng, self, **settings)

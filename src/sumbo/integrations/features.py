@@ -95,11 +95,10 @@ def total_effects(post: Posterior, m: int) -> Float[ndarray, " d"]:
     sobol = qmc.Sobol(2 * d, rng=np.random.default_rng(0))
     A, B = np.hsplit(sobol.random_base2(EFFECTS_EXPONENT), 2)
     A, B = low + A * (high - low), low + B * (high - low)
-    kernel = post.gp.kernels[m]
-    before = kernel(A, Xm) @ post.alpha
+    before = post.part_mean(m, A)
     out = np.empty(d)
     for j in range(d):
         Z = A.copy()
         Z[:, j] = B[:, j]
-        out[j] = 0.5 * np.mean((kernel(Z, Xm) @ post.alpha - before) ** 2)
+        out[j] = 0.5 * np.mean((post.part_mean(m, Z) - before) ** 2)
     return out

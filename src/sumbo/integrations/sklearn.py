@@ -11,14 +11,13 @@ import numpy as np
 
 from sumbo.errors import ArgumentError, MissingExtraError
 from sumbo.gp import AdditiveGP, Posterior
-from sumbo.gp.fit import FIT
+from sumbo.gp.fit import FITS
 from sumbo.integrations.features import (
     checked_lengthscales,
     default_lengthscales,
     groups_of_features,
     total_effects,
 )
-from sumbo.linalg import solve_lower
 from sumbo.plots.coordinates import Coordinate
 from sumbo.plots.shares import part_variances
 from sumbo.typing import Float, ndarray
@@ -130,10 +129,10 @@ class AdditiveGPRegressor(RegressorMixin, BaseEstimator):
         )
 
     def _settings(self) -> dict[str, Any]:
-        if self.optimizer not in FIT.names():
+        if self.optimizer not in FITS:
             msg = (
                 f"optimizer={self.optimizer!r} is unknown. Use "
-                f"{', '.join(repr(name) for name in FIT.names())}, or None for no fit."
+                f"{', '.join(repr(name) for name in FITS)}, or None for no fit."
             )
             raise ArgumentError(msg)
         restarts = self.n_restarts_optimizer
@@ -166,20 +165,12 @@ class AdditiveGPRegressor(RegressorMixin, BaseEstimator):
             msg = "return_std=True and return_cov=True: ask for one of the two."
             raise ArgumentError(msg)
         X, post = self._at(X)
-        cross = np.zeros((post.N, len(X)), order="F")
-        for (kernel, Xm), group in zip(post.groups(), self.groups_, strict=True):
-            cross += kernel(Xm, X[:, group])
-        mean = post.gp.mean + cross.T @ post.alpha  # [rasmussen2006] Eq. (2.25)
-        if not (return_std or return_cov):
-            return mean
-        V = solve_lower(post.L, cross)
+        if return_std:
+            mean, var = post.predict(X)
+            return mean, np.sqrt(var)
         if return_cov:
-            cov = -(V.T @ V)  # [rasmussen2006] Eq. (2.26)
-            for kernel, group in zip(post.gp.kernels, self.groups_, strict=True):
-                cov += kernel(X[:, group], X[:, group])
-            return mean, cov
-        var = post.gp.variances.sum() - np.einsum("ij,ij->j", V, V)
-        return mean, np.sqrt(np.maximum(var, 0.0))
+            return post.predict_mean(X), post.predict_covariance(X)
+        return post.predict_mean(X)
 
     def predict_parts(self, X: Any, return_std: bool = False) -> Any:
         """Return the posterior mean of every part (n, M), on request with its sd.
@@ -192,15 +183,12 @@ class AdditiveGPRegressor(RegressorMixin, BaseEstimator):
             return_std: Also return the standard deviations (n, M).
         """
         X, post = self._at(X)
-        mean, std = np.empty((2, len(X), len(self.groups_)))
-        for m, (kernel, Xm) in enumerate(post.groups()):
-            Zm = X[:, self.groups_[m]]
-            if return_std:
-                mean[:, m], var = post.part_moments(m, Zm)
-                std[:, m] = np.sqrt(var)
-            else:
-                mean[:, m] = kernel(Zm, Xm) @ post.alpha
-        return (mean, std) if return_std else mean
+        Z = [X[:, group] for group in self.groups_]
+        if not return_std:
+            return np.stack(post.part_means(Z), axis=1)
+        moments = [post.part_moments(m, Zm) for m, Zm in enumerate(Z)]
+        mean, var = np.stack(moments, axis=2)
+        return mean, np.sqrt(var)
 
     # ------------------------------------------------------------------ draws
     def sample_y(
@@ -265,9 +253,7 @@ class AdditiveGPRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         post, gp = self.posterior_, self.gp_
         if theta is None and not eval_gradient:
-            fit = (post.y - gp.mean) @ post.alpha  # [rasmussen2006] Eq. (5.8)
-            log_det = 2.0 * np.log(post.L.diagonal()).sum()
-            return -0.5 * float(fit + log_det + post.N * np.log(2.0 * np.pi))
+            return post.log_marginal_likelihood()
         if theta is not None:
             theta = np.asarray(theta, dtype=np.float64)
             if theta.shape != self.theta_.shape:

@@ -18,8 +18,6 @@ class Kernel(Protocol):
     """A stationary correlation function; register one with ``KERNELS``."""
 
     name: ClassVar[str]
-    # Sample paths have this many continuous derivatives; refinement needs one.
-    smoothness: ClassVar[int]
 
     def correlation(self, s: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
         """Return k(s) for scaled squared distances s ≥ 0."""

@@ -72,18 +72,6 @@ class GroupKernel:
             yield start, stop, self.kernel.correlation(s)
             start = stop
 
-    def log_gradient(
-        self, A: Float[ndarray, "n d"], B: Float[ndarray, "m d"]
-    ) -> Float[ndarray, "p n m"]:
-        """Return derivatives in (log ℓ_1, …, log ℓ_d, log variance)."""
-        s = squared_distances(A, B, self.lengthscales)
-        k, w = self.kernel.correlation_and_weight(s)
-        scaled = (A[:, None, :] - B[None, :, :]) / self.lengthscales
-        out = np.empty((len(self.lengthscales) + 1, *s.shape))
-        out[:-1] = self.variance * w * np.moveaxis(scaled**2, -1, 0)
-        out[-1] = self.variance * k
-        return out
-
     def input_gradient(
         self, A: Float[ndarray, "n d"], B: Float[ndarray, "m d"]
     ) -> tuple[Float[ndarray, "n m"], Float[ndarray, "n m d"]]:

@@ -51,7 +51,6 @@ class Matern12(Matern):
 
     name: ClassVar[str] = "matern12"
     nu: ClassVar[float] = 0.5
-    smoothness: ClassVar[int] = 0
 
     def correlation(self, s: Values) -> Values:
         """Return exp(−r)."""
@@ -79,7 +78,6 @@ class Matern32(Matern):
 
     name: ClassVar[str] = "matern32"
     nu: ClassVar[float] = 1.5
-    smoothness: ClassVar[int] = 1
 
     def correlation(self, s: Values) -> Values:
         """Return (1 + a) exp(−a)."""
@@ -110,7 +108,6 @@ class Matern52(Matern):
 
     name: ClassVar[str] = "matern52"
     nu: ClassVar[float] = 2.5
-    smoothness: ClassVar[int] = 2
 
     def correlation(self, s: Values) -> Values:
         """Return (1 + a + a²/3) exp(−a)."""

@@ -13,7 +13,6 @@ class RBF:
     """k(s) = exp(−s/2); [rasmussen2006] Eq. (4.9)."""
 
     name: ClassVar[str] = "rbf"
-    smoothness: ClassVar[int] = 99
 
     def correlation(self, s: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
         """Return exp(−s/2)."""

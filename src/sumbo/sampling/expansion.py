@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sumbo.gp import Posterior
+from sumbo.gp.lines import LineKernels
 from sumbo.kernels import GroupKernel
-from sumbo.kernels.lines import Lines
 from sumbo.sampling.factors import PartFactor
 from sumbo.sampling.joint import update, update_alone
 from sumbo.typing import Float, ndarray
@@ -51,7 +51,7 @@ class Draw:
     draws: list[Expansion]
     i: int
     # A search evaluates the same parts again and again.
-    _known: dict[tuple[int, ...], tuple[Lines, Float[ndarray, "l A"]]] = field(
+    _known: dict[tuple[int, ...], tuple[LineKernels, Float[ndarray, "l A"]]] = field(
         default_factory=dict
     )
 
@@ -86,7 +86,7 @@ class Draw:
         slope *= -(lines.per_unit / lines.rate**2)[:, None]
         return value, slope
 
-    def _lines(self, ms: tuple[int, ...]) -> tuple[Lines, Float[ndarray, "l A"]]:
+    def _lines(self, ms: tuple[int, ...]) -> tuple[LineKernels, Float[ndarray, "l A"]]:
         """Return where parts were drawn, and the weights of their kernels there."""
         if ms in self._known:
             return self._known[ms]
@@ -99,7 +99,7 @@ class Draw:
             x[row, :n], x[row, n:] = draw.A[:, 0], draw.A[0, 0]
             weights[row, :n] = draw.kernel.variance * draw.coefficients[:, self.i]
         lengths = np.array([draw.kernel.lengthscales[0] for draw in draws])
-        self._known[ms] = Lines.of(draws[0].kernel.kernel, x, lengths), weights
+        self._known[ms] = LineKernels.of(draws[0].kernel.kernel, x, lengths), weights
         return self._known[ms]
 
 

@@ -11,7 +11,7 @@ The law is that of the recursion in [wycoff2025], bilateral covariances included
 no part waits for another, and overlapping groups need nothing special.
 
 Matérn parts of one coordinate are Markov processes: from some size on they are drawn
-and updated in linear time, by ``sampling.markov`` and ``kernels.semiseparable``.
+and updated in linear time, by ``sampling.markov`` and ``gp.solvers.semiseparable``.
 Squared-exponential parts on a product grid are drawn axis by axis, by
 ``sampling.kronecker``.
 """
@@ -21,18 +21,19 @@ from typing import NamedTuple
 import numpy as np
 
 from sumbo.gp import SAMPLERS, Posterior
-from sumbo.gp.iterative import IterativePosterior
-from sumbo.gp.solvers.semiseparable import multiply_lines
+from sumbo.gp.solvers.semiseparable import multiply_markov
 from sumbo.gp.solvers.statespace import is_markov
 from sumbo.kernels import GroupKernel
 from sumbo.linalg import cholesky, parallel_map, times_lower
-from sumbo.sampling.iterative import sample_iterative
 from sumbo.sampling.kronecker import GridCross, part_factor
-from sumbo.sampling.markov import draw_lines
+from sumbo.sampling.markov import draw_markov
 from sumbo.typing import Float, ndarray
 
 # Candidates and data of a part below which its Markov form is never the cheaper one.
 LEAST_POINTS = 256
+# Doubles of prior draws at the data that are held at a time, where no part has a
+# factor that all draws share; more draws go in turns.
+MOST_VALUES = 2**24
 
 
 class _Dense(NamedTuple):
@@ -47,22 +48,44 @@ class _Dense(NamedTuple):
 @SAMPLERS.register("joint")
 def sample_joint(
     rng: np.random.Generator,
-    post: Posterior | IterativePosterior,
+    post: Posterior,
     Z: list[Float[ndarray, "..."]],
     n: int,
     workers: int = 1,
 ) -> list[Float[ndarray, "..."]]:
-    """Return n exact joint draws in O(Σ_m (N + B_m)³ + N³).
+    """Return n joint draws in O(Σ_m (N + B_m)³ + N³).
 
     Memory is M·N·B plus one (N + B)² factor per worker: a group's factor is dropped
     once its prior draw and its cross covariance are kept. Parts that are Markov
-    processes take O(N + B_m) of time and memory instead, for each draw.
+    processes take O(N + B_m) of time and memory instead, for each draw. Draws are
+    exact with the exact posterior. With an iterative one, its features stand for the
+    prior of some parts, and the update is as good as its tolerance.
     """
-    if isinstance(post, IterativePosterior):
-        return sample_iterative(rng, post, Z, n)
+    linear = linear_parts(post, Z, n)
+    width = n
+    if len(linear) + len(post.solver.features) == len(Z):
+        width = max(1, MOST_VALUES // (post.N * len(Z)))
+    turns = [
+        _draw(rng, post, Z, min(width, n - start), linear, workers)
+        for start in range(0, n, width)
+    ]
+    if len(turns) == 1:
+        return [np.ascontiguousarray(f.T) for f in turns[0]]
+    return [np.hstack(fs).T for fs in zip(*turns, strict=True)]
+
+
+def _draw(
+    rng: np.random.Generator,
+    post: Posterior,
+    Z: list[Float[ndarray, "..."]],
+    n: int,
+    linear: list[int],
+    workers: int,
+) -> list[Float[ndarray, "..."]]:
+    """Return n joint draws, arrays (B_m, n); ``linear`` are drawn as processes."""
     groups = list(post.groups())
-    lines = linear_parts(post, Z, n)
-    dense = [m for m in range(len(groups)) if m not in set(lines)]
+    features = post.solver.features
+    dense = [m for m in range(len(groups)) if m not in {*linear, *features}]
     noises = [rng.standard_normal((len(Z[m]) + post.N, n)) for m in dense]
 
     def draw(job: tuple) -> _Dense:
@@ -72,28 +95,37 @@ def sample_joint(
         return _Dense(*factor.draw(xi), factor.K_ZX, factor.jitter)
 
     priors = parallel_map(draw, list(zip(dense, noises, strict=True)), workers)
-    kernels = [groups[m][0] for m in lines]
-    A = [np.vstack([Z[m], groups[m][1]]) for m in lines]
-    f_A = draw_lines(rng, kernels, A, n)
+    kernels = [groups[m][0] for m in linear]
+    A = [np.vstack([Z[m], groups[m][1]]) for m in linear]
+    f_A = draw_markov(rng, kernels, A, n)
+    w = {
+        m: rng.standard_normal((phi.at_data.shape[1], n)) for m, phi in features.items()
+    }
     f_X = [prior.f_X for prior in priors] + [f[-post.N :] for f in f_A]
+    f_X += [phi.at_data @ w[m] for m, phi in features.items()]
     v = update(rng, post, f_X, [prior.jitter for prior in priors])
 
     moved = parallel_map(lambda prior: prior.f_Z + prior.K_ZX @ v, priors, workers)
     out: dict[int, Float[ndarray, "B n"]] = dict(zip(dense, moved, strict=True))
-    moves = multiply_lines(
-        kernels, [Z[m] for m in lines], [groups[m][1] for m in lines], v
+    moves = multiply_markov(
+        kernels, [Z[m] for m in linear], [groups[m][1] for m in linear], v
     )
-    for m, f, move in zip(lines, f_A, moves, strict=True):
+    for m, f, move in zip(linear, f_A, moves, strict=True):
         out[m] = f[: -post.N] + move
-    return [np.ascontiguousarray(out[m].T) for m in range(len(groups))]
+    for m, phi in features.items():
+        out[m] = phi.at(Z[m]) @ (w[m] + phi.at_data.T @ v)
+    return [out[m] for m in range(len(groups))]
 
 
 def linear_parts(post: Posterior, Z: list[Float[ndarray, "..."]], n: int) -> list[int]:
     """Return the parts that are better drawn as Markov processes."""
+    features = post.solver.features
     return [
         m
         for m, (kernel, _) in enumerate(post.groups())
-        if is_markov(kernel) and is_linear_cheaper(len(Z[m]) + post.N, n)
+        if m not in features
+        and is_markov(kernel)
+        and is_linear_cheaper(len(Z[m]) + post.N, n)
     ]
 
 
@@ -119,9 +151,9 @@ def update(
     The jitter that the prior factors needed is already noise at the data: it is
     taken out of the variance of ε, so that it does not widen the draws.
     """
-    variance = max(post.gp.noise + post.jitter - sum(jitters), 0.0)
+    variances = np.maximum(post.solver.noise - sum(jitters), 0.0)
     noise = rng.standard_normal(f_X[0].shape)
-    misfit = (post.y - post.gp.mean)[:, None] - np.sqrt(variance) * noise
+    misfit = (post.y - post.gp.mean)[:, None] - np.sqrt(variances)[:, None] * noise
     for f in f_X:
         misfit -= f
     return post.solve(misfit)

@@ -151,15 +151,15 @@ class GridFactor:
             raise ArgumentError(msg)
         F, C, cross = [], [], []
         for j, axis in enumerate(grid.axes):
-            line = GroupKernel(
+            along = GroupKernel(
                 kernel=kernel.kernel,
                 lengthscales=kernel.lengthscales[j : j + 1],
                 variance=1.0,
             )
-            values, Q = np.linalg.eigh(line(axis[:, None], axis[:, None]))
+            values, Q = np.linalg.eigh(along(axis[:, None], axis[:, None]))
             kept = values > len(axis) * np.finfo(float).eps * values[-1]
             roots = np.sqrt(values[kept])
-            cross.append(line(X[:, j : j + 1], axis[:, None]))
+            cross.append(along(X[:, j : j + 1], axis[:, None]))
             F.append(Q[:, kept] * roots)
             C.append(cross[j] @ Q[:, kept] / roots)
         known = reduce(np.multiply, [c @ c.T for c in C])

@@ -3,10 +3,10 @@
 import numpy as np
 
 from sumbo.gp import SAMPLERS, Posterior
-from sumbo.gp.solvers.semiseparable import multiply_lines
+from sumbo.gp.solvers.semiseparable import multiply_markov
 from sumbo.linalg import cholesky, parallel_map, solve_lower, times_lower
 from sumbo.sampling.joint import linear_parts, update_alone
-from sumbo.sampling.markov import draw_lines
+from sumbo.sampling.markov import draw_markov
 from sumbo.typing import Float, ndarray
 
 
@@ -23,8 +23,8 @@ def sample_marginal(
     [wycoff2025] Alg. 1: bilateral covariances are ignored. A part costs O(B_m³ + N³);
     one that is a Markov process, at more candidates than data, O(N³ + B_m).
     """
-    lines = [m for m in linear_parts(post, Z, n) if len(Z[m]) >= post.N]
-    dense = [m for m in range(len(Z)) if m not in set(lines)]
+    linear = [m for m in linear_parts(post, Z, n) if len(Z[m]) >= post.N]
+    dense = [m for m in range(len(Z)) if m not in set(linear)]
     groups = list(post.groups())
     jobs = [(groups[m], Z[m], rng.standard_normal((len(Z[m]), n))) for m in dense]
 
@@ -41,11 +41,13 @@ def sample_marginal(
         return np.ascontiguousarray(f.T)
 
     out = dict(zip(dense, parallel_map(draw, jobs, workers), strict=True))
-    kernels = [groups[m][0] for m in lines]
-    f_A = draw_lines(rng, kernels, [np.vstack([Z[m], groups[m][1]]) for m in lines], n)
-    for m, kernel, f in zip(lines, kernels, f_A, strict=True):
+    kernels = [groups[m][0] for m in linear]
+    f_A = draw_markov(
+        rng, kernels, [np.vstack([Z[m], groups[m][1]]) for m in linear], n
+    )
+    for m, kernel, f in zip(linear, kernels, f_A, strict=True):
         X = groups[m][1]
         v = update_alone(rng, post, kernel, X, f[-post.N :])
-        (move,) = multiply_lines([kernel], [Z[m]], [X], v)
+        (move,) = multiply_markov([kernel], [Z[m]], [X], v)
         out[m] = np.ascontiguousarray((f[: -post.N] + move).T)
     return [out[m] for m in range(len(Z))]

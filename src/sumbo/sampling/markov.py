@@ -1,7 +1,7 @@
 """Exact prior draws of one-coordinate Matérn parts in O(N + B) for each draw.
 
-A part is a Markov process along its coordinate (see ``kernels.statespace``): from the
-stationary law at its first point, every gap moves the state and adds noise of a known
+Such a part is a Markov process (see ``gp.solvers.statespace``): from the stationary
+distribution at its first point, every gap moves the state and adds noise of a known
 covariance. No matrix is built and no jitter added; equal points get equal values, to
 rounding.
 """
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from sumbo.gp.solvers.statespace import (
-    Line,
     Recursion,
+    SortedPoints,
     in_turns,
     noise_factor,
     states_of,
@@ -25,7 +25,7 @@ from sumbo.typing import Float, ndarray
 MOST_NOISE = 2**19
 
 
-def draw_lines(
+def draw_markov(
     rng: np.random.Generator,
     kernels: Sequence[GroupKernel],
     points: Sequence[Float[ndarray, "..."]],
@@ -39,26 +39,28 @@ def draw_lines(
     out: list[Float[ndarray, ...]] = []
     for batch in in_turns([len(A) * n * p for A in points], MOST_NOISE):
         some, places = list(kernels[batch]), list(points[batch])
-        line = Line.of(some, places)
-        xi = rng.standard_normal((p, n, len(line.gaps)))
-        out += draw_from_noise(some, line, xi)
+        sequence = SortedPoints.of(some, places)
+        xi = rng.standard_normal((p, n, len(sequence.gaps)))
+        out += draw_from_noise(some, sequence, xi)
     return out
 
 
 def draw_from_noise(
-    kernels: list[GroupKernel], line: Line, xi: Float[ndarray, "p n T"]
+    kernels: list[GroupKernel], sequence: SortedPoints, xi: Float[ndarray, "p n T"]
 ) -> list[Float[ndarray, "..."]]:
-    """Return the draws (A_m, n) that white noise along the line makes."""
-    p = line.p
-    L = noise_factor(line.gaps, p)
+    """Return the draws (A_m, n) that white noise along the sequence makes."""
+    p = sequence.p
+    L = noise_factor(sequence.gaps, p)
     w = np.empty_like(xi)
     for i in range(p):
         w[i] = L[i, 0] * xi[0]
         for j in range(1, i + 1):
             w[i] += L[i, j] * xi[j]
-    u = Recursion.of(line.gaps).run(w, (0.0,) * (p - 1) + (1.0,))
+    u = Recursion.of(sequence.gaps).run(w, (0.0,) * (p - 1) + (1.0,))
     out = []
-    for kernel, cut, index in zip(kernels, line.cuts(), line.order, strict=True):
+    for kernel, cut, index in zip(
+        kernels, sequence.cuts(), sequence.order, strict=True
+    ):
         f = np.empty((len(index), xi.shape[1]))
         f[index] = (np.sqrt(kernel.variance) / stationary_deviation(p) * u[:, cut]).T
         out.append(f)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sumbo.errors import ArgumentError
-from sumbo.gp import PATHS, Posterior
+from sumbo.gp import Posterior
 from sumbo.gp.arrays import as_matrix
 from sumbo.kernels import GroupKernel
 from sumbo.linalg import one_blas_thread
@@ -69,7 +69,6 @@ class Path:
         return 1 + max(p for group in self.groups for p in group)
 
 
-@PATHS.register("features")
 def sample_path(
     rng: np.random.Generator, post: Posterior, features: int = 1024
 ) -> Path:

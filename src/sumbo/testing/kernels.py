@@ -19,11 +19,6 @@ def check_kernel(name: str) -> None:
         require(isinstance(kernel, Kernel), "lacks a part of Kernel")
         require(kernel.name == name, f"calls itself {kernel.name!r}")
         require((KERNELS.get(name).__doc__ or "").strip(), "has no docstring")
-        smoothness = kernel.smoothness
-        require(
-            isinstance(smoothness, int) and smoothness >= 0,
-            f"smoothness={smoothness!r} is not a count of derivatives",
-        )
         _check_correlation(kernel)
         _check_weight(kernel)
         _check_gram(kernel)

@@ -1,6 +1,7 @@
-"""Products with the kernel matrices of one-coordinate Matérn parts, in O(N + B).
+"""Products with the kernel matrices of Markov parts, in O(N + B).
 
-Along a line ``k(a) = e^{−a} Σ_k c_k a^k`` with a = λ|s − t|, so that
+A Markov part is a Matérn part of one coordinate. There ``k(a) = e^{−a} Σ_k c_k a^k``
+with a = λ|s − t|, so that
 
     Σ_j k(s − t_j) v_j = Σ_k c_k k! (u_k from the left + u_k from the right),
 
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sumbo.gp.solvers.statespace import Line, Recursion, in_turns
+from sumbo.gp.solvers.statespace import Recursion, SortedPoints, in_turns
 from sumbo.kernels.group import GroupKernel
 from sumbo.typing import Float, ndarray
 
@@ -26,7 +27,7 @@ MOST_POINTS = 2**19
 MOST_STATES = 2**24
 
 
-def multiply_lines(
+def multiply_markov(
     kernels: Sequence[GroupKernel],
     Z: Sequence[Float[ndarray, "..."]],
     X: Sequence[Float[ndarray, "..."]],
@@ -35,16 +36,16 @@ def multiply_lines(
     """Return K_m(Z_m, X_m) v for every part, (B_m, k), a number of parts at a time."""
     out = []
     for some in in_turns([len(Zm) + len(v) for Zm in Z], MOST_POINTS):
-        product = LineProduct.of(list(kernels[some]), list(Z[some]), list(X[some]))
+        product = MarkovProduct.of(list(kernels[some]), list(Z[some]), list(X[some]))
         out += product.parts(v)
     return out
 
 
 @dataclass(frozen=True, eq=False)
-class LineProduct:
+class MarkovProduct:
     """Products with K_m(Z_m, X_m) for all parts m of a model, prepared once."""
 
-    line: Line
+    sequence: SortedPoints
     variances: tuple[float, ...]
     left: tuple[int, ...]
     forward: Recursion
@@ -56,7 +57,7 @@ class LineProduct:
         kernels: list[GroupKernel],
         Z: list[Float[ndarray, "..."]],
         X: list[Float[ndarray, "..."]],
-    ) -> "LineProduct":
+    ) -> "MarkovProduct":
         """Return the product from X_m (N, 1) to Z_m (B_m, 1), for each part."""
         points = [np.vstack(pair) for pair in zip(Z, X, strict=True)]
         return cls._of(kernels, points, tuple(len(Zm) for Zm in Z))
@@ -64,7 +65,7 @@ class LineProduct:
     @classmethod
     def square(
         cls, kernels: list[GroupKernel], X: list[Float[ndarray, "..."]]
-    ) -> "LineProduct":
+    ) -> "MarkovProduct":
         """Return the product from X_m (N, 1) to itself, for each part."""
         return cls._of(kernels, X, (0,) * len(X))
 
@@ -74,11 +75,12 @@ class LineProduct:
         kernels: list[GroupKernel],
         points: list[Float[ndarray, "..."]],
         left: tuple[int, ...],
-    ) -> "LineProduct":
-        line = Line.of(kernels, points)
-        back = np.append(0.0, line.gaps[:0:-1])
+    ) -> "MarkovProduct":
+        sequence = SortedPoints.of(kernels, points)
+        gaps = sequence.gaps
+        back = np.append(0.0, gaps[:0:-1])
         variances = tuple(float(kernel.variance) for kernel in kernels)
-        return cls(line, variances, left, Recursion.of(line.gaps), Recursion.of(back))
+        return cls(sequence, variances, left, Recursion.of(gaps), Recursion.of(back))
 
     def parts(self, v: Float[ndarray, "N k"]) -> list[Float[ndarray, "..."]]:
         """Return K_m(Z_m, X_m) v for every part: arrays (B_m, k)."""
@@ -97,24 +99,28 @@ class LineProduct:
         return np.vstack(rows).T
 
     def _panels(self, v: Float[ndarray, "N k"]) -> Iterator[Float[ndarray, "j N"]]:
-        width = max(1, MOST_STATES // (self.line.p * len(self.line.gaps)))
+        width = max(1, MOST_STATES // (self.sequence.p * len(self.sequence.gaps)))
         rows = np.ascontiguousarray(v.T)
         for start in range(0, len(rows), width):
             yield rows[start : start + width]
 
     def _each(self, v: Float[ndarray, "k N"]) -> Iterator[Float[ndarray, "k B"]]:
         k, N = v.shape
-        w = np.empty((1, k, len(self.line.gaps)))
-        for cut, index in zip(self.line.cuts(), self.line.order, strict=True):
+        w = np.empty((1, k, len(self.sequence.gaps)))
+        for cut, index in zip(self.sequence.cuts(), self.sequence.order, strict=True):
             all_v = np.zeros((k, len(index)))
             all_v[:, -N:] = v
             w[0][:, cut] = all_v[:, index]
-        weights = WEIGHTS[self.line.p]
+        weights = WEIGHTS[self.sequence.p]
         out = self.forward.run(w, weights)
         out = out + self.backward.run(w[..., ::-1], weights)[:, ::-1]
         out -= w[0]  # a point itself came in from both sides
         for cut, index, variance, B in zip(
-            self.line.cuts(), self.line.order, self.variances, self.left, strict=True
+            self.sequence.cuts(),
+            self.sequence.order,
+            self.variances,
+            self.left,
+            strict=True,
         ):
             part = np.empty((k, len(index)))
             part[:, index] = variance * out[:, cut]

@@ -1,4 +1,4 @@
-"""One-coordinate Matérn parts as Markov processes: everything along a line is linear.
+"""Matérn parts of one coordinate as Markov processes: all work is linear in the points.
 
 With ``p = ν + ½`` and distances measured in units of 1/λ, λ = √(2ν)/ℓ, the last of
 
@@ -38,7 +38,7 @@ SHORTEST = 32
 
 
 def states_of(kernel: Kernel) -> int:
-    """Return p, the number of states of the kernel along a line; 0 if it has none."""
+    """Return p, the number of states along one coordinate; 0 if it has none."""
     return round(kernel.nu + 0.5) if isinstance(kernel, Matern) else 0
 
 
@@ -178,7 +178,7 @@ def stationary_deviation(p: int) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class SortedPoints:
     """The points of several parts, each sorted, joined into one sequence.
 
     ``gaps`` are those to the predecessor, in units of the part's 1/λ; the first of a
@@ -192,8 +192,8 @@ class Line:
     @classmethod
     def of(
         cls, kernels: list[GroupKernel], points: list[Float[ndarray, "..."]]
-    ) -> "Line":
-        """Return the line of parts with one kernel, from their points (A_m, 1)."""
+    ) -> "SortedPoints":
+        """Return the sequence of parts with one kernel, from their points (A_m, 1)."""
         p = states_of(kernels[0].kernel)
         gaps, order = [], []
         for kernel, A in zip(kernels, points, strict=True):

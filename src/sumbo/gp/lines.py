@@ -1,10 +1,10 @@
-"""Kernels of many one-coordinate parts at all pairs of points, evaluated together.
+"""Kernels of all lines at all pairs of points, evaluated together.
 
-A Matérn kernel is a polynomial in a = √(2ν)|u − x| times exp(−a). Along a line
-exp(−a) is the lesser of exp(√(2ν)(u − x)) and its reciprocal, and the exponential of a
-difference is a product: n + m exponentials give all n·m of them. Root and exponential
-are most of what a kernel costs; ten parts at 330 points and 100 observations took half
-the time without them.
+A *line* is a part on one coordinate, here and in the whole package. A Matérn kernel is
+a polynomial in a = √(2ν)|u − x| times exp(−a). On a line exp(−a) is the lesser of
+exp(√(2ν)(u − x)) and its reciprocal, and the exponential of a difference is a product:
+n + m exponentials give all n·m of them. Root and exponential are most of what a kernel
+costs; ten parts at 330 points and 100 observations took half the time without them.
 """
 
 import math
@@ -26,8 +26,8 @@ LARGEST = 300.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Lines:
-    """Observations along L lines, ready for covariances with other points.
+class LineKernels:
+    """The kernels of L lines and the observations along them.
 
     ``x`` are in units of the length-scale over ``rate``, so that a Matérn kernel is a
     polynomial in |u − x| times exp(−|u − x|); ``down`` = exp(middle − x), or None
@@ -47,8 +47,8 @@ class Lines:
         kernel: Kernel,
         x: Float[ndarray, "L N"],
         lengths: Float[ndarray, " L"],
-    ) -> "Lines":
-        """Return lines with observations x and length-scales."""
+    ) -> "LineKernels":
+        """Return the kernels of lines with observations x and these length-scales."""
         rate = rate_of(kernel)
         per_unit = rate / lengths
         x = x * per_unit[:, None]

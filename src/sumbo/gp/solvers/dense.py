@@ -1,0 +1,165 @@
+"""The exact solver: one Cholesky factor of the covariance of the observations."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sumbo.errors import TooLargeError
+from sumbo.gp.cross import Cross, Pullback as CrossPullback
+from sumbo.gp.solvers.base import LIMIT, PartFeatures, Solver
+from sumbo.linalg import cho_solve, cholesky, solve_lower, times_lower
+from sumbo.typing import Float, ndarray
+
+if TYPE_CHECKING:
+    from sumbo.gp.model import AdditiveGP
+
+# Covariances between data and new points that are held at a time.
+MOST_CROSS = 2**24
+
+# From ∂g/∂mean and ∂g/∂var at each point to the gradient of g in the points.
+Pullback = Callable[[Float[ndarray, " b"], Float[ndarray, " b"]], Float[ndarray, "b P"]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dense(Solver):
+    """A = L Lᵀ in O(N³), for up to about 10 000 observations; all parts are exact."""
+
+    gp: "AdditiveGP"
+    cross: Cross
+    L: Float[ndarray, "N N"]
+    jitter: float
+
+    @classmethod
+    def of(cls, gp: Any, X: Float[ndarray, "N P"]) -> "Dense":
+        """Return the solver of ``gp`` for checked points.
+
+        Raises:
+            TooLargeError: If the covariance would not fit the memory limit.
+        """
+        need = 3 * 8 * len(X) ** 2  # the covariance, its factor, one spare
+        if need > LIMIT:
+            msg = (
+                f"an exact posterior of N={len(X)} points needs {need / 2**30:.1f} GiB "
+                f"(limit {LIMIT / 2**30:.0f}). Condition with how='iterative', or on "
+                "fewer points."
+            )
+            raise TooLargeError(msg)
+        cross = Cross.of(gp.kernels, gp.groups, X)
+        K = cross.gram()
+        np.fill_diagonal(K, K.diagonal() + gp.noise)
+        L, jitter = cholesky(K, what="covariance of the observations")
+        return cls(gp=gp, cross=cross, L=L, jitter=jitter)
+
+    def append(self, X_new: Float[ndarray, "k P"]) -> "Dense":
+        """Return the solver with further points, in O(N²) for each: L gains rows."""
+        gp, n, k = self.gp, len(self.L), len(X_new)
+        cross = self.cross(X_new).T
+        corner = Cross.of(gp.kernels, gp.groups, X_new)(X_new)
+        np.fill_diagonal(corner, corner.diagonal() + gp.noise + self.jitter)
+        row = solve_lower(self.L, cross)
+        extra = cholesky(
+            corner - row.T @ row,
+            what="covariance of the new points",
+            scale=float(gp.variances.sum()),
+        )
+        L = np.zeros((n + k, n + k), order="F")
+        L[:n, :n] = self.L
+        L[n:, :n] = row.T
+        L[n:, n:] = extra.L
+        X = np.vstack([self.cross.X, X_new])
+        return Dense(
+            gp=gp,
+            cross=Cross.of(gp.kernels, gp.groups, X),
+            L=L,
+            jitter=max(self.jitter, extra.jitter),
+        )
+
+    @property
+    def noise(self) -> Float[ndarray, " N"]:
+        """The noise of the model, and the jitter."""
+        return np.full(len(self.L), self.gp.noise + self.jitter)
+
+    @property
+    def features(self) -> Mapping[int, PartFeatures]:
+        """None: all parts are exact."""
+        return {}
+
+    @cached_property
+    def covariance(self) -> Float[ndarray, "N N"]:
+        """The covariance A of the observations."""
+        return times_lower(self.L, np.tril(self.L).T)
+
+    def solve(self, b: Float[ndarray, "N *k"]) -> Float[ndarray, "N *k"]:
+        """Return A⁻¹ b."""
+        return cho_solve(self.L, b)
+
+    def log_determinant(self) -> float:
+        """Return log det A."""
+        return 2.0 * float(np.log(self.L.diagonal()).sum())
+
+    def products(
+        self,
+        parts: Sequence[int],
+        Z: Sequence[Float[ndarray, "..."]],
+        v: Float[ndarray, "N k"],
+    ) -> list[Float[ndarray, "..."]]:
+        """Return K_m(Z_i, X) v for the i-th of some parts, arrays (B_i, k)."""
+        kernels, groups, X = self.gp.kernels, self.gp.groups, self.cross.X
+        return [
+            kernels[m](Zi, X[:, groups[m]]) @ v for m, Zi in zip(parts, Z, strict=True)
+        ]
+
+    # ------------------------------------------------------------------ the sum
+    def sum_mean(
+        self, U: Float[ndarray, "b P"], alpha: Float[ndarray, " N"]
+    ) -> Float[ndarray, " b"]:
+        """Return the mean of Σ_m f_m at points; [rasmussen2006] Eq. (2.25)."""
+        return np.concatenate([self.cross(some) @ alpha for some in self._blocks(U)])
+
+    def sum_moments(
+        self, U: Float[ndarray, "b P"], alpha: Float[ndarray, " N"]
+    ) -> tuple[Float[ndarray, " b"], Float[ndarray, " b"]]:
+        """Return mean and variance of Σ_m f_m; [rasmussen2006] Eqs. (2.25), (2.26)."""
+        if len(U) > self._width():
+            blocks = [self.sum_moments(some, alpha) for some in self._blocks(U)]
+            mean, var = (np.concatenate(values) for values in zip(*blocks, strict=True))
+            return mean, var
+        cross = self.cross(U)
+        V = solve_lower(self.L, cross.T)
+        var = self.gp.variances.sum() - np.einsum("nb,nb->b", V, V)
+        return cross @ alpha, np.maximum(var, 0.0)
+
+    def sum_moments_pullback(
+        self, U: Float[ndarray, "b P"], alpha: Float[ndarray, " N"]
+    ) -> tuple[Float[ndarray, " b"], Float[ndarray, " b"], Pullback]:
+        """Return ``sum_moments``, and what gives gradients of functions of the two.
+
+        Mean and variance weigh the same slopes of the kernels, so that a gradient
+        takes one pass over them.
+        """
+        cross, pullback = self.cross.with_pullback(U)
+        solved = cho_solve(self.L, cross.T)
+        var = self.gp.variances.sum() - np.einsum("bn,nb->b", cross, solved)
+        pull = partial(_pull, pullback, alpha, solved)
+        return cross @ alpha, np.maximum(var, 0.0), pull
+
+    def _width(self) -> int:
+        return max(1, MOST_CROSS // len(self.L))
+
+    def _blocks(self, U: Float[ndarray, "b P"]) -> Iterator[Float[ndarray, "c P"]]:
+        width = self._width()
+        for start in range(0, max(1, len(U)), width):
+            yield U[start : start + width]
+
+
+def _pull(
+    pullback: CrossPullback,
+    alpha: Float[ndarray, " N"],
+    solved: Float[ndarray, "N b"],
+    by_mean: Float[ndarray, " b"],
+    by_var: Float[ndarray, " b"],
+) -> Float[ndarray, "b P"]:
+    return pullback(by_mean[:, None] * alpha - 2.0 * by_var[:, None] * solved.T)
