@@ -47,7 +47,12 @@ def settings_table(path: str) -> list[str]:
     meanings = described(cls)
     rows = ["| setting | value | meaning |", "|---|---|---|"]
     for field in dataclasses.fields(cls):
-        value = repr(field.default).replace("|", "\\|")
+        default = field.default
+        if default is dataclasses.MISSING:
+            default = field.default_factory()  # pyright: ignore[reportCallIssue]
+        value = repr(default)
+        if dataclasses.is_dataclass(default):  # it has a table of its own
+            value = f"{type(default).__name__}()"
         rows.append(f"| `{field.name}` | `{value}` | {meanings[field.name]} |")
     return rows
 

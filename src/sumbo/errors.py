@@ -1,5 +1,6 @@
 """Every error sumbo raises on purpose: argument, value, remedy."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -60,3 +61,17 @@ def require_positive_integer(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         msg = f"{name}={value!r} is not a positive integer."
         raise ArgumentError(msg)
+
+
+def require_number(
+    name: str, value: Any, low: float = 0.0, high: float = math.inf
+) -> None:
+    """Check a setting that is a finite number between two limits.
+
+    Raises:
+        ArgumentError: If it is not a number, not finite, or not within the limits.
+    """
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not (number and math.isfinite(value) and low <= value <= high):
+        limits = f"from {low:g} on" if high == math.inf else f"from {low:g} to {high:g}"
+        raise ArgumentError(f"{name}={value!r} is not a number {limits}.")

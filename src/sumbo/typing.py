@@ -1,7 +1,7 @@
 """Names of types that every layer shares."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -15,17 +15,12 @@ __all__ = [
     "Groups",
     "GroupsLike",
     "Int",
-    "State",
     "ndarray",
 ]
 
 Group = tuple[int, ...]
 Groups = tuple[Group, ...]
 GroupsLike = Sequence[Sequence[int | np.integer]]
-
-# What a method or a decomposition remembers between asks: arrays and JSON values
-# only, so that a checkpoint can hold it without pickle.
-State = Mapping[str, Any]
 
 
 @runtime_checkable

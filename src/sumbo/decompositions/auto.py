@@ -1,12 +1,13 @@
 """Any structure from all singletons to one group, as the data say: the default.
 
-What is nearly additive need not be exactly so: on top of the groups, one *residual*
-part over all parameters takes up what they leave, and its fitted variance says how
-much that is. At every refit two structures compete, each with the posterior density of
-its fit: the partition where the walk is, and singletons, both with a residual part.
-One is drawn; where the other is plausible too, it is kept with its weight for those
-who average. Groups must earn their place: while data are few, many partitions explain
-them equally well, and a wrong one misleads the search where singletons do not.
+A function that is nearly additive need not be exactly additive. A *residual* part over
+all parameters, on top of the groups, models what the groups leave; its fitted variance
+measures how much that is. At every refit two structures are compared by the posterior
+density of their fits: the partition where the walk is, and singletons, both with a
+residual part. One is drawn. If the other is plausible too, it is returned with its
+weight, for methods that average over structures. Members of groups are penalised:
+while data are few, many partitions explain them equally well, and a wrong one misleads
+the search where singletons do not.
 """
 
 from dataclasses import dataclass
@@ -14,48 +15,71 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import softmax
 
-from sumbo.decompositions.base import DECOMPOSITIONS
+from sumbo.decompositions.base import DECOMPOSITIONS, Proposal, Weighted
 from sumbo.decompositions.learned import Learned
+from sumbo.errors import require_number, require_positive_integer
 from sumbo.gp import AdditiveGP
-from sumbo.partitions.chain import Target, Visit, merged, with_residual
-
-# Evidence, in nats, that each further member of a group must bring to be used, on
-# top of what the walk asks for.
-EARNED = 2.0
-# Quasi-Newton steps of the fits that are compared.
-STEPS = 8
-# Probability from which a structure that was not drawn is kept.
-PLAUSIBLE = 0.02
+from sumbo.partitions.partition import count_merged, singletons, with_residual
+from sumbo.partitions.sweep import FittedPartition, PartitionPosterior
 
 
 @DECOMPOSITIONS.register("auto")
 @dataclass(frozen=True, kw_only=True)
 class Auto(Learned):
-    """Learned groups of any size, or singletons, and a residual part on top."""
+    """Learned groups of any size, or singletons, and a residual part on top.
+
+    The settings of ``Learned`` are settings of ``Auto`` too.
+
+    Attributes:
+        max_size: Most parameters in a group; None for no limit.
+        use_penalty: Log evidence, in nats, that each further member of a group must
+            add so that the group is used, on top of ``sweep.penalty``.
+        compared_fit_steps: Quasi-Newton steps of the fits that are compared.
+        min_weight: Probability from which a structure that was not drawn is plausible.
+    """
 
     max_size: int | None = None
+    use_penalty: float = 2.0
+    compared_fit_steps: int = 8
+    min_weight: float = 0.02
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_number("use_penalty", self.use_penalty)
+        require_positive_integer("compared_fit_steps", self.compared_fit_steps)
+        require_number("min_weight", self.min_weight, high=1.0)
 
     def choose(
         self,
         rng: np.random.Generator,
-        target: Target,
-        now: Visit,
+        posterior: PartitionPosterior,
+        now: FittedPartition,
         last: AdditiveGP | None,
-    ) -> list[tuple[float, Visit]]:
-        """Return the walk's partition and singletons, with a residual part each."""
-        singletons = tuple((k,) for k in range(len(target.data.domain.blocks)))
-        partitions = sorted({now.groups, singletons})
+    ) -> Proposal:
+        """Return the walk's partition or singletons, with a residual part."""
+        apart = singletons(len(posterior.data.domain.blocks))
+        partitions = sorted({now.groups, apart})
         # The last model has a residual part, the walk's has none.
-        start = last or now.gp
-        visits = [target.fit(with_residual(p), start, STEPS) for p in partitions]
-        scores = np.array([v.score for v in visits]) - EARNED * np.array(
-            [merged(p) for p in partitions]
-        )
+        start = now.gp if last is None else last
+        fitted = [
+            posterior.fit(with_residual(p), start, self.compared_fit_steps)
+            for p in partitions
+        ]
+        merged = np.array([count_merged(p) for p in partitions])
+        scores = np.array([f.log_density for f in fitted]) - self.use_penalty * merged
         known = np.isfinite(scores)  # a fit may have failed
         scores = np.where(known, scores, np.finfo(float).min)
         # Gumbel-max: an exact draw from unnormalised log weights.
         drawn = int(np.argmax(scores + rng.gumbel(size=len(scores))))
         weights = softmax(scores)
-        plausible = known & (weights >= PLAUSIBLE)
-        kept = [i for i in np.flatnonzero(plausible) if i != drawn]
-        return [(float(weights[i]), visits[i]) for i in (drawn, *kept)]
+        plausible = np.flatnonzero(known & (weights >= self.min_weight))
+        return Proposal(
+            groups=fitted[drawn].groups,
+            start=fitted[drawn].gp,
+            others=tuple(
+                Weighted(float(weights[i]), fitted[i].gp)
+                for i in plausible
+                if i != drawn
+            ),
+            fits=len(fitted),
+        )

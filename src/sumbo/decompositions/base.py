@@ -1,17 +1,21 @@
 """What a decomposition is, and the explicit one."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
 from sumbo.data import Data
+from sumbo.errors import ArgumentError
 from sumbo.gp import AdditiveGP
-from sumbo.registry import Registry
+from sumbo.registry import Registry, nearest
 from sumbo.state import State
 from sumbo.structure import as_groups
 from sumbo.typing import Float, Groups, ndarray
+
+S = TypeVar("S")
 
 
 class Weighted(NamedTuple):
@@ -115,3 +119,24 @@ def resolve(groups: Any) -> Decomposition:
     if isinstance(groups, str):
         return DECOMPOSITIONS.get(groups)()
     return Explicit(as_groups(groups))
+
+
+def as_settings(name: str, value: Any, cls: type[S]) -> S:
+    """Return settings inside of others, which a file holds as a table.
+
+    Raises:
+        ArgumentError: If the value is neither of the class nor a table of its fields.
+    """
+    if isinstance(value, cls):
+        return value
+    if not isinstance(value, Mapping):
+        msg = f"{name}={value!r} is not a {cls.__name__}. Pass {cls.__name__}(...)."
+        raise ArgumentError(msg)
+    known = [f.name for f in fields(cls)]  # pyright: ignore[reportArgumentType]
+    for key in value:
+        if key not in known:
+            msg = f"{name} has no setting {key!r}. {nearest(str(key), known)}"
+            raise ArgumentError(msg)
+    # Files know lists, settings are tuples.
+    plain = {k: tuple(v) if isinstance(v, list) else v for k, v in value.items()}
+    return cls(**plain)

@@ -1,23 +1,26 @@
 """All parameters in one part: an ordinary Gaussian process."""
 
-from typing import ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 
 from sumbo.data import Data
-from sumbo.decompositions.base import DECOMPOSITIONS
-from sumbo.typing import Groups, State
+from sumbo.decompositions.base import DECOMPOSITIONS, Decomposition, Proposal
+from sumbo.gp import AdditiveGP
 
 
 @DECOMPOSITIONS.register("one")
-class One:
+@dataclass(frozen=True, kw_only=True)
+class One(Decomposition):
     """One group with every parameter: no additive structure is assumed."""
 
-    changes: ClassVar[bool] = False
-
     def propose(
-        self, rng: np.random.Generator, state: State, data: Data
-    ) -> tuple[Groups, State]:
+        self,
+        rng: np.random.Generator,
+        memory: None,
+        data: Data,
+        last: AdditiveGP | None,
+    ) -> Proposal:
         """Return ((0, 1, …),)."""
-        del rng, state
-        return (tuple(range(len(data.domain.blocks))),), {}
+        del rng, memory, last
+        return Proposal(groups=(tuple(range(len(data.domain.blocks))),))

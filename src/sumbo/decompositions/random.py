@@ -1,33 +1,45 @@
 """Random partitions, drawn anew before every refit.
 
-The measure is built on uniform *integer* partitions (multisets of sizes), not on
+The distribution is built on uniform *integer* partitions (multisets of sizes), not on
 uniform set partitions, as in the code of [bardou2023] that [wycoff2025] used.
 """
 
-from functools import lru_cache
-from typing import ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 
 from sumbo.data import Data
-from sumbo.decompositions.base import DECOMPOSITIONS
-from sumbo.typing import Groups, State
-
-MAX_SIZE = 5
+from sumbo.decompositions.base import DECOMPOSITIONS, Decomposition, Proposal
+from sumbo.errors import require_positive_integer
+from sumbo.gp import AdditiveGP
+from sumbo.typing import Groups
 
 
 @DECOMPOSITIONS.register("random")
-class Random:
-    """A random partition into groups of at most five parameters."""
+@dataclass(frozen=True, kw_only=True)
+class Random(Decomposition):
+    """A random partition into groups of at most five parameters.
 
-    changes: ClassVar[bool] = True
+    Attributes:
+        max_size: Most parameters in a group.
+    """
+
+    max_size: int = 5
+
+    def __post_init__(self) -> None:
+        require_positive_integer("max_size", self.max_size)
 
     def propose(
-        self, rng: np.random.Generator, state: State, data: Data
-    ) -> tuple[Groups, State]:
+        self,
+        rng: np.random.Generator,
+        memory: None,
+        data: Data,
+        last: AdditiveGP | None,
+    ) -> Proposal:
         """Return a fresh partition."""
-        del state
-        return random_partition(rng, len(data.domain.blocks), MAX_SIZE), {}
+        del memory, last
+        K = len(data.domain.blocks)
+        return Proposal(groups=random_partition(rng, K, self.max_size))
 
 
 def random_partition(rng: np.random.Generator, dim: int, max_size: int) -> Groups:
@@ -37,11 +49,11 @@ def random_partition(rng: np.random.Generator, dim: int, max_size: int) -> Group
     small enough, and go on with the rest. Coordinates fill the sizes in uniformly
     random order.
     """
-    counts = _counts(dim)
+    counts = partition_counts(dim)
     sizes: list[int] = []
     left = dim
     while left > 0:
-        drawn = _integer_partition(rng, left, counts)
+        drawn = random_integer_partition(rng, left, counts)
         kept = [k for k in drawn if k <= max_size]
         sizes += kept
         left -= sum(kept)
@@ -50,15 +62,14 @@ def random_partition(rng: np.random.Generator, dim: int, max_size: int) -> Group
     return tuple(tuple(sorted(int(p) for p in g)) for g in np.split(order, cuts))
 
 
-def random_integer_partition(rng: np.random.Generator, n: int) -> list[int]:
-    """Return one of the partitions of n, each equally likely, largest part first."""
-    return _integer_partition(rng, n, _counts(n))
-
-
-def _integer_partition(
+def random_integer_partition(
     rng: np.random.Generator, n: int, counts: list[list[int]]
 ) -> list[int]:
-    rank = _random_below(rng, counts[n][n])
+    """Return one of the partitions of n, each equally likely, largest part first.
+
+    ``counts`` are ``partition_counts`` of n or more.
+    """
+    rank = random_below(rng, counts[n][n])
     parts: list[int] = []
     limit = n
     while n > 0:
@@ -72,14 +83,12 @@ def _integer_partition(
     return parts
 
 
-def count_partitions(n: int, limit: int) -> int:
-    """Return the number of partitions of n into parts of at most ``limit``."""
-    return _counts(n)[min(limit, n)][n]
+def partition_counts(top: int) -> list[list[int]]:
+    """Return counts[L][n] for all n ≤ top: partitions of n into parts of at most L.
 
-
-@lru_cache(maxsize=4)  # 40 MB each for a thousand parameters
-def _counts(top: int) -> list[list[int]]:
-    """Return counts[L][n] for all n ≤ top: p(n, L) = p(n, L−1) + p(n−L, L)."""
+    p(n, L) = p(n, L−1) + p(n−L, L). It takes 40 MB for a thousand parameters, so it
+    is not kept.
+    """
     counts = [[1] + [0] * top]
     for limit in range(1, top + 1):
         row = counts[-1].copy()
@@ -89,7 +98,7 @@ def _counts(top: int) -> list[list[int]]:
     return counts
 
 
-def _random_below(rng: np.random.Generator, bound: int) -> int:
+def random_below(rng: np.random.Generator, bound: int) -> int:
     """Return a uniform integer below ``bound``, which may exceed 64 bits (n > 400)."""
     bits = bound.bit_length()
     while True:

@@ -44,6 +44,14 @@ class Priors:
     mode of a length-scale in a group of d coordinates grows as √d; [hvarfner2024].
     That of a part's variance is 1/M, so that a sum of any number of parts has a
     prior variance near that of the data.
+
+    Attributes:
+        lengthscale: Mode of a length-scale in a group of one coordinate, in units of
+            the box.
+        lengthscale_sd: Standard deviation of the logarithm of a length-scale.
+        variance_sd: Standard deviation of the logarithm of a part's variance.
+        noise: Mode of the noise variance, in units of the variance of the values.
+        noise_sd: Standard deviation of the logarithm of the noise variance.
     """
 
     lengthscale: float = 0.4

@@ -1,4 +1,4 @@
-"""The log density of observations whose covariance is packed.
+"""The log density of observations whose covariance matrix is packed.
 
 ``T = N(N+1)/2`` is the number of packed pairs of observations, i ≤ j.
 """
@@ -6,7 +6,16 @@
 import numpy as np
 
 from sumbo.gp.evidence import packed_squares
-from sumbo.typing import Float, Groups, ndarray
+from sumbo.linalg import cholesky, solve_lower, unpack_lower
+from sumbo.typing import Float, Groups, Int, ndarray
+
+
+def log_density(packed: Float[ndarray, " T"], y: Float[ndarray, " N"]) -> float:
+    """Return log N(y; 0, K) + N/2 log 2π, where K is packed and holds the noise."""
+    L = cholesky(unpack_lower(packed, len(y)), what="covariance of the observations").L
+    half = solve_lower(L, y)
+    # [rasmussen2006] Eq. (5.8)
+    return float(-0.5 * half @ half - np.log(L.diagonal()).sum())
 
 
 def distances(U: Float[ndarray, "N P"], blocks: Groups) -> Float[ndarray, "K T"]:
@@ -15,3 +24,8 @@ def distances(U: Float[ndarray, "N P"], blocks: Groups) -> Float[ndarray, "K T"]
     if all(len(block) == 1 for block in blocks):
         return s[[block[0] for block in blocks]]
     return np.stack([s[list(block)].sum(axis=0) for block in blocks])
+
+
+def diagonal(N: int) -> Int[ndarray, " N"]:
+    """Return where the packed pairs of an observation with itself are."""
+    return np.cumsum(np.r_[0, np.arange(N, 1, -1)])

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import gammaln
 
-from sumbo.linalg import cholesky, solve_lower, unpack_lower
+from sumbo.partitions.density import diagonal, log_density
 from sumbo.typing import Float, Int, ndarray
 
 
@@ -33,7 +33,7 @@ def random_labels(
     return labels
 
 
-def log_prior(labels: Int[ndarray, " K"], concentration: float) -> float:
+def log_label_prior(labels: Int[ndarray, " K"], concentration: float) -> float:
     """Return the log probability of the partition, up to a constant.
 
     That of one labelling, Π_a Γ(n_a + c)/Γ(c), times the K!/(K − M)! labellings that
@@ -47,7 +47,7 @@ def log_prior(labels: Int[ndarray, " K"], concentration: float) -> float:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LabelModel:
-    """The law of labels given data, length-scales, variances and noise.
+    """The distribution of labels given data, length-scales, variances and noise.
 
     Attributes:
         y: Observed values; the model's mean is 0.
@@ -118,7 +118,8 @@ class LabelModel:
             # Gumbel-max: an exact draw from unnormalised log weights.
             drawn = int(np.argmax(log_weights + rng.gumbel(size=len(choices))))
             labels[j] = choices[drawn]
-            density = float(likelihood[drawn]) + log_prior(labels, self.concentration)
+            log_prior = log_label_prior(labels, self.concentration)
+            density = float(likelihood[drawn]) + log_prior
             if density > top:
                 best, top = labels.copy(), density
         return labels, best, top
@@ -136,13 +137,6 @@ class LabelModel:
     def _log_density(self, packed: Float[ndarray, " T"]) -> float:
         """Return log N(y; 0, K + τ²I) for the packed triangle of K."""
         N = len(self.y)
-        K = unpack_lower(packed, N)
-        np.fill_diagonal(K, K.diagonal() + self.noise)
-        L = cholesky(K, what="covariance of the observations").L
-        half = solve_lower(L, self.y)
-        # [rasmussen2006] Eq. (5.8)
-        return float(
-            -0.5 * half @ half
-            - np.log(L.diagonal()).sum()
-            - 0.5 * N * np.log(2 * np.pi)
-        )
+        noisy = packed.copy()
+        noisy[diagonal(N)] += self.noise
+        return float(log_density(noisy, self.y) - 0.5 * N * np.log(2 * np.pi))

@@ -12,8 +12,8 @@ from sumbo.errors import ArgumentError, require_positive_integer
 from sumbo.gp import AdditiveGP
 from sumbo.gp.evidence import Evidence, Hyperparameters
 from sumbo.kernels import as_kernel
-from sumbo.linalg import cholesky, one_blas_thread, solve_lower, unpack_lower
-from sumbo.partitions.density import distances
+from sumbo.linalg import one_blas_thread
+from sumbo.partitions.density import distances, log_density
 from sumbo.partitions.gibbs import LabelModel, random_labels
 from sumbo.rng import rng_at
 from sumbo.state import State
@@ -294,12 +294,7 @@ def _log_likelihoods(
         k = np.multiply.outer(-0.5 * values[:, m] ** -2.0, D.sum(axis=0))
         packed += values[:, M + m, None] * np.exp(k, out=k)
     packed[:, evidence.diagonal] += values[:, -1:]
-    out = np.empty(len(thetas))
-    for s, row in enumerate(packed):
-        L = cholesky(unpack_lower(row, evidence.N)).L
-        half = solve_lower(L, y)
-        out[s] = -0.5 * half @ half - np.log(L.diagonal()).sum()
-    return out
+    return np.array([log_density(row, y) for row in packed])
 
 
 def _climb(
