@@ -1,7 +1,15 @@
 """The additive Gaussian process: model, evidence, fit, posterior."""
 
-from sumbo.gp.fit import FitInfo
-from sumbo.gp.model import AdditiveGP
+from sumbo.gp.fit import PRIOR_LENGTHSCALE, FitInfo
+from sumbo.gp.model import DEFAULT_LENGTHSCALE, AdditiveGP
 from sumbo.gp.posterior import SAMPLERS, Part, Posterior
 
-__all__ = ["SAMPLERS", "AdditiveGP", "FitInfo", "Part", "Posterior"]
+__all__ = [
+    "DEFAULT_LENGTHSCALE",
+    "PRIOR_LENGTHSCALE",
+    "SAMPLERS",
+    "AdditiveGP",
+    "FitInfo",
+    "Part",
+    "Posterior",
+]

@@ -14,6 +14,11 @@ from sumbo.linalg import one_blas_thread
 from sumbo.rng import rng_at
 from sumbo.typing import Float, ndarray
 
+# Mode of the prior of a length-scale: this times √d for a group of d coordinates of the
+# unit cube. A fit ends here where the data say nothing. It starts from
+# ``model.DEFAULT_LENGTHSCALE``; one value for both would change the points of methods.
+PRIOR_LENGTHSCALE = 0.4
+
 # Steps from a start drawn at random, by which it must have found something better.
 TRIAL = 15
 
@@ -54,7 +59,7 @@ class Priors:
         noise_sd: Standard deviation of the logarithm of the noise variance.
     """
 
-    lengthscale: float = 0.4
+    lengthscale: float = PRIOR_LENGTHSCALE
     lengthscale_sd: float = 0.7
     variance_sd: float = 1.5
     noise: float = 1e-5

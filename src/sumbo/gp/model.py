@@ -26,6 +26,11 @@ SOLVERS: Mapping[str, Callable[..., Solver]] = {
     "iterative": Iterative.of,
 }
 
+# Where no length-scale is given, and where fits start: this times √d for a group of d
+# coordinates of the unit cube. Values at opposite ends of a coordinate are then nearly
+# independent (correlation 0.02, "matern52").
+DEFAULT_LENGTHSCALE = 0.3
+
 # A fit to more points uses a random subset of this many.
 MOST_FITTED = 2000
 
@@ -260,11 +265,12 @@ def _as_lengthscales(value: Any, groups: Groups) -> Any:
     dim = 1 + max(p for group in groups for p in group)
     if value is None:
         if not is_partition(groups):
-            value = [np.full(len(g), 0.3 * np.sqrt(len(g))) for g in groups]
+            sizes = [len(g) for g in groups]
+            value = [np.full(d, DEFAULT_LENGTHSCALE * np.sqrt(d)) for d in sizes]
         else:
             value = np.empty(dim)
             for group in groups:
-                value[list(group)] = 0.3 * np.sqrt(len(group))
+                value[list(group)] = DEFAULT_LENGTHSCALE * np.sqrt(len(group))
     if not _is_list(value):
         value = np.full(dim, value)
     if all(np.ndim(l) == 0 for l in value):
