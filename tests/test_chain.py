@@ -7,12 +7,6 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.special import softmax
-
-import reference
-from sumbo import AdditiveGP, Categorical, Integer, Real, Space
-from sumbo.data import prepare
-from sumbo.gp.fit import Priors
-from sumbo.partitions import chain as module, metropolis
 from sumbo.partitions.chain import (
     PENALTY,
     Target,
@@ -22,6 +16,12 @@ from sumbo.partitions.chain import (
     walk,
     with_residual,
 )
+
+import reference
+from sumbo import AdditiveGP, Categorical, Integer, Real, Space
+from sumbo.data import prepare
+from sumbo.gp.fit import Priors
+from sumbo.partitions import chain as module, metropolis
 from sumbo.structure import expand
 
 MIXED = (Real("a", 0.2, 3.0), Categorical("b", ("u", "v", "w")), Integer("c", 1, 4))

@@ -7,6 +7,7 @@ from itertools import chain as flat
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
+from sumbo.partitions.chain import Target, walk
 
 from searches import MIXED, data_of, everything
 from sumbo import Optimizer
@@ -16,7 +17,6 @@ from sumbo.decompositions.auto import EARNED, Auto
 from sumbo.decompositions.learned import Learned
 from sumbo.gp import AdditiveGP
 from sumbo.methods import make
-from sumbo.partitions.chain import Target, walk
 from sumbo.structure import expand
 from sumbo.testing import scenes
 from sumbo.testing.methods import through_file

@@ -465,7 +465,7 @@ def test_an_ask_that_fails_changes_nothing(monkeypatch):
         raise MemoryError
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(opt._method), "propose", broken)
+        patch.setattr(type(opt._engine.method), "propose", broken)
         with pytest.raises(MemoryError):
             opt.ask()
     assert everything(opt) == before

@@ -125,9 +125,7 @@ def load(
         raise CheckpointError(f"{msg}delete it to start again.") from error
 
 
-def split_state(
-    state: Any, prefix: str = "state"
-) -> tuple[dict[str, Any], dict[str, ndarray]]:
+def split_state(state: Any, prefix: str = "state") -> tuple[Any, dict[str, ndarray]]:
     """Return the JSON part of a nested state, and its arrays, named prefix/number.
 
     Numbers, strings, booleans and ``None`` stay exact, NumPy scalars become Python

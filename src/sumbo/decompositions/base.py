@@ -12,7 +12,7 @@ from sumbo.errors import ArgumentError
 from sumbo.gp import AdditiveGP
 from sumbo.registry import Registry, nearest
 from sumbo.state import State
-from sumbo.structure import as_groups
+from sumbo.structure import as_groups, co_membership_matrix
 from sumbo.typing import Float, Groups, ndarray
 
 S = TypeVar("S")
@@ -84,9 +84,9 @@ class Decomposition(ABC):
         return ()
 
     def co_membership(self, memory: Any) -> Float[ndarray, "K K"] | None:
-        """Return how probable it is that two parameters share a group, if known."""
-        del memory
-        return None
+        """Return how probable it is that two parameters share a group, if learned."""
+        structures = self.structures(memory)
+        return co_membership_matrix(structures) if structures else None
 
 
 DECOMPOSITIONS: Registry[type[Decomposition]] = Registry(

@@ -7,7 +7,7 @@ that hold coordinate j, and the length-scales ℓ_j √|g|, as in the priors of 
 
 import math
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any
 
 import numpy as np
 
@@ -143,7 +143,7 @@ class CoordinateModel:
         gp: AdditiveGP,
         length: Float[ndarray, " P"],
         share: Float[ndarray, " P"],
-    ) -> Self:
+    ) -> Any:
         """Return the kernel, mean and noise of ``gp`` with the given ℓ and v."""
         blocks, N = data.domain.blocks, len(data.y)
         noise = np.zeros(N * (N + 1) // 2)

@@ -7,7 +7,7 @@ returns it with log q(old | new) − log q(new | old).
 import math
 from collections.abc import Callable
 from itertools import cycle
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,10 +16,10 @@ T = TypeVar("T")
 Proposal = Callable[[np.random.Generator, T], tuple[T, float]]
 
 
-class Step(NamedTuple, Generic[T]):
+class Step(NamedTuple):
     """A state of the walk, its log density, and whether the step to it was accepted."""
 
-    state: T
+    state: Any
     log_density: float
     accepted: bool
 
@@ -30,7 +30,7 @@ def walk(
     log_density: Callable[[T], float],
     propose: Proposal[T],
     steps: int,
-) -> list[Step[T]]:
+) -> list[Step]:
     """Return the start and the states after each of ``steps`` steps.
 
     Args:
