@@ -24,9 +24,9 @@ from benchmarks.timing import Row, interleaved, show_rows
 from sumbo.kernels import GroupKernel, as_kernel
 from sumbo.linalg import lapack
 from sumbo.rng import rng_at
-from sumbo.sampling import growth
 from sumbo.sampling.expansion import expand_joint
 from sumbo.sampling.factors import LADDER, PartFactor
+from sumbo.sampling.growth import FactorMemory, grown_factors
 from sumbo.sampling.kronecker import Grid, part_factor
 
 SIZE = (20, 3, 120, 500)
@@ -97,10 +97,9 @@ def amortised_row(rounds: int) -> Row:
     X, y = rng.random((ASKS, s.post.gp.dim)), rng.standard_normal(ASKS)
 
     def ten_asks() -> None:
-        growth._memory.clear()  # pyright: ignore[reportPrivateUsage]
-        post = s.post
+        post, memory = s.post, FactorMemory()
         for i in range(ASKS):
-            factors = growth.grown_factors(post, s.Z, s.post.N)
+            factors = grown_factors(post, s.Z, s.post.N, memory=memory)
             expand_joint(rng_at(1, "ask", i), post, factors, 1)
             post = post.append(X[i], y[i])
 

@@ -3,6 +3,7 @@
 Checks of a law are false alarms with probability 1e-6; see ``draws.law_p_value``.
 """
 
+import copy
 from dataclasses import replace
 
 import numpy as np
@@ -10,25 +11,18 @@ import pytest
 
 import irregular
 import reference
+import sumbo
 from draws import law_p_value
 from sumbo import AdditiveGP
-from sumbo.sampling import growth
 from sumbo.sampling.expansion import Draw, expand_joint, expand_marginal
 from sumbo.sampling.factors import PartFactor
-from sumbo.sampling.growth import grown_factors
+from sumbo.sampling.growth import FactorMemory, grown_factors
 
 ALARM = 1e-6
 FLOOR = 1e-6  # of the prior variance; factors may add jitter of 1e-10 per part
 GROUPS = ((0, 3), (1,), (3, 2), (4,))  # coordinate 3 belongs to two parts
 
 expansions = pytest.mark.parametrize("expand", [expand_joint, expand_marginal])
-
-
-@pytest.fixture(autouse=True)
-def nothing_remembered():
-    growth._memory.clear()
-    yield
-    growth._memory.clear()
 
 
 def setting(rng, *, kernel="matern52", noise=1e-2, N=9, B=5, groups=GROUPS):
@@ -181,14 +175,12 @@ def bits(factors):
     return [(dense(f).tobytes(), f.K_ZX.tobytes()) for f in factors]
 
 
-def grown_step_by_step(s, base, *, remember):
+def grown_step_by_step(s, base, memory):
     """Return the factors at the end of a run that asks after every observation."""
     factors = []
     for n in range(base, len(s.y) + 1):
-        if not remember:
-            growth._memory.clear()
         post = s.gp.condition(s.X[:n], s.y[:n])
-        factors = grown_factors(post, s.Z, base)
+        factors = grown_factors(post, s.Z, base, memory=memory)
     return factors
 
 
@@ -196,26 +188,37 @@ def grown_step_by_step(s, base, *, remember):
 def test_what_is_remembered_does_not_change_a_bit(base, rng):
     s = setting(rng)
     once = grown_factors(s.post, s.Z, base)
-    growth._memory.clear()
-    remembered = grown_step_by_step(s, base, remember=True)
-    forgotten = grown_step_by_step(s, base, remember=False)
+    remembered = grown_step_by_step(s, base, FactorMemory())
+    forgotten = grown_step_by_step(s, base, None)
     assert bits(once) == bits(remembered) == bits(forgotten)
 
 
 def test_memory_is_used(rng, monkeypatch):
     s = setting(rng)
-    grown_factors(s.gp.condition(s.X[:7], s.y[:7]), s.Z, 5)
+    memory = FactorMemory()
+    grown_factors(s.gp.condition(s.X[:7], s.y[:7]), s.Z, 5, memory=memory)
     monkeypatch.setattr(PartFactor, "of", None)  # would fail if called
-    assert len(grown_factors(s.post, s.Z, 5)[0].X) == 9
+    assert len(grown_factors(s.post, s.Z, 5, memory=memory)[0].X) == 9
+
+
+@pytest.mark.parametrize("other", [lambda memory: FactorMemory(), copy.deepcopy])
+def test_memory_is_of_one_run_and_not_copied(other, rng, monkeypatch):
+    s = setting(rng)
+    memory = FactorMemory()
+    grown_factors(s.post, s.Z, 5, memory=memory)
+    monkeypatch.setattr(PartFactor, "of", None)  # fails where nothing is remembered
+    grown_factors(s.post, s.Z, 5, memory=memory)
+    with pytest.raises(TypeError):
+        grown_factors(s.post, s.Z, 5, memory=other(memory))
 
 
 def test_a_run_that_goes_another_way_does_not_find_the_first_ones_rows(rng):
     s = setting(rng)
-    grown_factors(s.post, s.Z, 5)
+    memory = FactorMemory()
+    grown_factors(s.post, s.Z, 5, memory=memory)
     X = np.vstack([s.X[:5], s.X[5:][::-1]])
     other = s.gp.condition(X, s.y)
-    found = grown_factors(other, s.Z, 5)
-    growth._memory.clear()
+    found = grown_factors(other, s.Z, 5, memory=memory)
     assert bits(found) == bits(grown_factors(other, s.Z, 5))
 
 
@@ -229,28 +232,37 @@ def test_groups_that_differ_only_in_their_coordinates_are_told_apart(rng):
         )
         return gp.condition(X, y)
 
-    grown_factors(posterior(((0,), (1,))), Z, 5)
-    swapped = grown_factors(posterior(((1,), (0,))), Z, 5)
+    memory = FactorMemory()
+    grown_factors(posterior(((0,), (1,))), Z, 5, memory=memory)
+    swapped = grown_factors(posterior(((1,), (0,))), Z, 5, memory=memory)
     np.testing.assert_array_equal(swapped[0].X[:, 0], X[:, 1])
 
 
 def test_threads_do_not_change_a_bit(rng):
     s = setting(rng)
     alone = grown_factors(s.post, s.Z, 4, workers=1)
-    growth._memory.clear()
     assert bits(alone) == bits(grown_factors(s.post, s.Z, 4, workers=3))
-
-
-def test_few_runs_are_remembered(rng):
-    for _ in range(2 * growth.REMEMBERED):
-        s = setting(rng, N=4, B=2)
-        grown_factors(s.post, s.Z, 2)
-    assert len(growth._memory) == growth.REMEMBERED
 
 
 def test_a_factor_that_was_handed_out_is_not_changed_by_later_growth(rng):
     s = setting(rng)
-    early = grown_factors(s.gp.condition(s.X[:7], s.y[:7]), s.Z, 5)
+    memory = FactorMemory()
+    early = grown_factors(s.gp.condition(s.X[:7], s.y[:7]), s.Z, 5, memory=memory)
     before = bits(early)
-    grown_factors(s.post, s.Z, 5)
+    grown_factors(s.post, s.Z, 5, memory=memory)
     assert bits(early) == before
+
+
+def test_an_optimizer_keeps_its_factors_between_refits(monkeypatch):
+    made = []
+    of = PartFactor.of
+    monkeypatch.setattr(PartFactor, "of", lambda *job: made.append(1) or of(*job))
+    opt = sumbo.Optimizer(
+        [(-0.7, 1.3)] * 2, method="ts", groups=[(0,), (1,)], n_init=5, refit=4, seed=3
+    )
+    counts = []
+    for _ in range(8):
+        x = opt.ask()
+        opt.tell(x, float(np.sin(4.1 * x).sum()))
+        counts.append(len(made))
+    assert counts == [0] * 5 + [2] * 3  # two parts at the first fit, none after

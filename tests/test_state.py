@@ -1,6 +1,6 @@
 """States go to arrays and JSON values and come back the same."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import pytest
 from sumbo import Optimizer, methods
 from sumbo.checkpoint import join_state, split_state
 from sumbo.errors import CheckpointError
-from sumbo.state import State
+from sumbo.state import UNSAVED, State
 from sumbo.typing import Float, Groups, ndarray
 
 
@@ -86,3 +86,14 @@ def test_what_a_method_remembers_is_a_state(method):
         assert state is None
     else:
         assert type(state) is opt._engine.method.remembers
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WithCache(State):
+    count: int
+    cache: list[int] = field(default_factory=list, metadata=UNSAVED)
+
+
+def test_unsaved_fields_start_empty_again():
+    back = through_file(WithCache(count=4, cache=[1, 2]))
+    assert (back.count, back.cache) == (4, [])

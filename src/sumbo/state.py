@@ -11,12 +11,15 @@ from typing import Any, get_args, get_type_hints
 
 from sumbo.errors import CheckpointError
 
+# Metadata of a field that only saves time: files leave it out, it starts empty again.
+UNSAVED = {"saved": False}
+
 
 class State:
     """Base of the frozen dataclasses that hold what is remembered.
 
     Fields are numbers, strings, booleans, None, arrays, nested tuples of these, or
-    other states.
+    other states. Fields with the metadata ``UNSAVED`` have a default and any type.
 
     Examples:
         >>> from dataclasses import dataclass
@@ -53,8 +56,8 @@ class State:
         return cls(**fields, **known)
 
 
-def _fields(cls: type) -> tuple[dataclasses.Field, ...]:
-    return dataclasses.fields(cls)
+def _fields(cls: type) -> list[dataclasses.Field]:
+    return [f for f in dataclasses.fields(cls) if f.metadata.get("saved", True)]
 
 
 def _packed(value: Any) -> Any:

@@ -1,7 +1,6 @@
 """Feature expansions of a kernel: φ(a)·φ(b) ≈ k(a, b), with cosines and sines."""
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from scipy.special import roots_hermite
@@ -63,11 +62,6 @@ def nodes_needed(lengthscales: Float[ndarray, " d"], side: float) -> list[int]:
     return [2 * int(np.ceil(0.25 * (side / l) ** 2 + 9)) for l in lengthscales]
 
 
-@cache
-def _hermite(n: int) -> tuple[Float[ndarray, " n"], Float[ndarray, " n"]]:
-    return roots_hermite(n)
-
-
 def quadrature_features(
     lengthscales: Float[ndarray, " d"], nodes: list[int], variance: float = 1.0
 ) -> Features:
@@ -79,7 +73,7 @@ def quadrature_features(
     """
     grids, shares = [], []
     for l, n in zip(lengthscales, nodes, strict=True):
-        t, w = _hermite(n)
+        t, w = roots_hermite(n)
         grids.append(np.sqrt(2.0) * t / l)
         shares.append(w / np.sqrt(np.pi))
     mesh = np.meshgrid(*grids, indexing="ij")

@@ -1,15 +1,14 @@
 """Factors that are kept while nothing but the data grows.
 
-Between refits the kernels and the candidates stand, so the factors of the last ask,
-extended by the rows told since, are those of this one. The memory is only a memory: a
-factor is always built from the first ``base`` rows at once and then row by row, so a
-resumed run, which finds nothing remembered, computes the same bits.
+Between refits kernels and candidates stay the same, so that the factors of the last
+ask, extended by the new rows, are those of this one. A memory changes no number: a
+factor is always built from the first ``base`` rows at once and then row by row. A
+resumed run, which starts with an empty memory, computes the same bits.
 """
 
 import hashlib
-from collections import OrderedDict
 from dataclasses import dataclass
-from threading import Lock
+from typing import Any
 
 import numpy as np
 
@@ -19,48 +18,70 @@ from sumbo.linalg import parallel_map
 from sumbo.sampling.factors import PartFactor
 from sumbo.typing import Float, ndarray
 
-# Runs that are remembered at a time; a study or a test may take turns with several.
-REMEMBERED = 4
-
 
 @dataclass(frozen=True, eq=False)
 class _Entry:
+    key: bytes
     X: Float[ndarray, "N P"]
     factors: list[PartFactor]
 
 
-_memory: OrderedDict[bytes, _Entry] = OrderedDict()
-_lock = Lock()
+class FactorMemory:
+    """The factors of the last ask of one run; whoever runs it keeps this object.
+
+    Copies, pickled ones too, are empty: the factors are large, and can be made again.
+    """
+
+    def __init__(self) -> None:
+        self._last: _Entry | None = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FactorMemory, ()
+
+    def find(self, key: bytes, X: Float[ndarray, "N P"]) -> _Entry | None:
+        """Return the last factors, if they are those of the first of the rows X."""
+        last = self._last
+        if last is None or last.key != key or not _is_prefix(last.X, X):
+            return None
+        return last
+
+    def keep(
+        self, key: bytes, X: Float[ndarray, "N P"], factors: list[PartFactor]
+    ) -> None:
+        """Remember the factors in place of the last ones."""
+        self._last = _Entry(key, X, factors)
 
 
 def grown_factors(
-    post: Posterior, Z: list[Float[ndarray, "..."]], base: int, workers: int = 1
+    post: Posterior,
+    Z: list[Float[ndarray, "..."]],
+    base: int,
+    workers: int = 1,
+    memory: FactorMemory | None = None,
 ) -> list[PartFactor]:
     """Return the factor of every part at its candidates and at all data.
 
-    ``base`` is how many observations there were at the last refit.
+    ``base`` is how many observations there were at the last refit. Without a memory
+    all factors are made anew.
     """
     groups = list(post.groups())
+    memory = FactorMemory() if memory is None else memory
     key = _key(post, [kernel for kernel, _ in groups], Z, base)
-    with _lock:
-        known = _memory.get(key)
-    start, old = base, None
-    if known is not None and _is_prefix(known.X, post.X):
-        start, old = len(known.X), known.factors
+    known = memory.find(key, post.X)
+    start = base if known is None else len(known.X)
 
     def grow(m: int) -> PartFactor:
         kernel, Xm = groups[m]
-        factor = old[m] if old else PartFactor.of(kernel, Z[m], Xm[:base])
+        if known is None:
+            factor = PartFactor.of(kernel, Z[m], Xm[:base])
+        else:
+            factor = known.factors[m]
         for row in Xm[start:]:
             factor = factor.appended(row[None])
         return factor
 
     factors = parallel_map(grow, range(len(groups)), workers)
-    with _lock:
-        _memory[key] = _Entry(post.X, factors)
-        _memory.move_to_end(key)
-        while len(_memory) > REMEMBERED:
-            _memory.popitem(last=False)
+    memory.keep(key, post.X, factors)
     return factors
 
 

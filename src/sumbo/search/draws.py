@@ -1,6 +1,6 @@
 """Minimise draws from the posterior: candidates per component, then refinement."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -9,13 +9,26 @@ from sumbo.errors import require_positive_integer
 from sumbo.gp import Posterior
 from sumbo.registry import require_one_of
 from sumbo.sampling.expansion import Draw, Drawing
-from sumbo.sampling.growth import fresh_factors, grown_factors
+from sumbo.sampling.growth import FactorMemory, fresh_factors, grown_factors
 from sumbo.search.candidates import draw_candidates, free_coordinates
 from sumbo.search.components import by_group, components
 from sumbo.search.separable import Parts, minimise_sum
+from sumbo.state import UNSAVED, State
 from sumbo.typing import Float, ndarray
 
-Candidates = tuple[Float[ndarray, "..."], ...]
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Candidates(State):
+    """Candidates that stand until the next refit.
+
+    Attributes:
+        Z: The candidates of each component.
+        factors: The factors of the last ask at these candidates. They only save time,
+            so no file holds them.
+    """
+
+    Z: tuple[Float[ndarray, "..."], ...]
+    factors: FactorMemory = field(default_factory=FactorMemory, metadata=UNSAVED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,12 +85,15 @@ def minimise_draws(
     parts = components(post.gp.groups)
     if settings.fresh_candidates or candidates is None:
         Z = draw_candidates(rng, data, parts, settings.candidates, settings.spread)
+        candidates = None if settings.fresh_candidates else Candidates(Z=tuple(Z))
     else:
-        Z = list(candidates)
-    if settings.fresh_candidates:
+        Z = list(candidates.Z)
+    if candidates is None:
         factors = fresh_factors(post, by_group(parts, Z), settings.threads)
     else:
-        factors = grown_factors(post, by_group(parts, Z), fitted_at, settings.threads)
+        factors = grown_factors(
+            post, by_group(parts, Z), fitted_at, settings.threads, candidates.factors
+        )
     draws = draw(rng, post, factors, q)
     free = free_coordinates(data)
     out = np.empty((q, data.domain.dim))
@@ -89,4 +105,4 @@ def minimise_draws(
         functions = Parts(one.value, one.gradient, one.lines, one.line_gradients)
         refined = functions if settings.refine else None
         out[i] = minimise_sum(parts, Z, values, data.domain.dim, refined, free)
-    return out, None if settings.fresh_candidates else tuple(Z)
+    return out, candidates
