@@ -52,6 +52,15 @@ def modules_of_ask(refit: bool) -> list[str]:
     return list(dict.fromkeys(call.callee for call in _calls_of_asks()[refit]))
 
 
+def module_lines(*, refit: bool) -> list[str]:
+    """Return these modules as a Markdown list, with the first lines of their docs."""
+    out = []
+    for number, module in enumerate(modules_of_ask(refit), 1):
+        text = inspect.getdoc(sys.modules[module]) or "no docstring"
+        out.append(f"{number}. `{module}`: {text.splitlines()[0]}")
+    return out
+
+
 def entered_from_below() -> list[tuple[str, str]]:
     """Return the calls (caller, callee) to a higher layer that are no callbacks."""
     return _pairs(lambda call: call.direction == "up" and not call.handed_over)
@@ -231,9 +240,7 @@ def _lines() -> Iterator[str]:
     for refit, what in ((True, "with a refit"), (False, "without a refit")):
         yield f"An ask {what} enters these modules, in the order of their first entry:"
         yield ""
-        for number, module in enumerate(modules_of_ask(refit), 1):
-            text = inspect.getdoc(sys.modules[module]) or "no docstring"
-            yield f"{number}. `{module}`: {text.splitlines()[0]}"
+        yield from module_lines(refit=refit)
         yield ""
     lists = {"Called back:": called_back(), "Entered from below:": entered_from_below()}
     for title, pairs in lists.items():

@@ -3,19 +3,24 @@
 A comment such as ``<!-- settings: sumbo.search.whole.WholeSearch -->`` is followed by a
 table of the fields of that class, with their defaults and meanings, up to
 ``<!-- end -->``. The README's table of methods has the first lines of their docstrings.
+``<!-- walk: with a refit -->`` is followed by the modules that such an ask enters.
 """
 
 import dataclasses
 import importlib
 import inspect
 import re
+import sys
 from pathlib import Path
 
 from sumbo.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "README.md", ROOT / "docs" / "algorithm.md")
-BLOCK = re.compile(r"<!-- (methods|settings): ([^>]+) -->\n.*?<!-- end -->", re.DOTALL)
+DOCS = ROOT / "docs"
+PAGES = (ROOT / "README.md", DOCS / "algorithm.md", DOCS / "architecture.md")
+BLOCK = re.compile(
+    r"<!-- (methods|settings|walk): ([^>]+) -->\n.*?<!-- end -->", re.DOTALL
+)
 
 
 def updated(text: str) -> str:
@@ -25,7 +30,12 @@ def updated(text: str) -> str:
 
 def _filled(block: re.Match) -> str:
     kind, what = block[1], block[2]
-    lines = methods_table(what.split()) if kind == "methods" else settings_table(what)
+    if kind == "methods":
+        lines = methods_table(what.split())
+    elif kind == "settings":
+        lines = settings_table(what)
+    else:
+        lines = modules_list(what)
     return f"<!-- {kind}: {what} -->\n" + "\n".join(lines) + "\n<!-- end -->"
 
 
@@ -55,6 +65,16 @@ def settings_table(path: str) -> list[str]:
             value = f"{type(default).__name__}()"
         rows.append(f"| `{field.name}` | `{value}` | {meanings[field.name]} |")
     return rows
+
+
+def modules_list(what: str) -> list[str]:
+    """Return the modules that an ask with or without a refit enters, as a list."""
+    sys.path.insert(0, str(ROOT))
+    try:
+        from benchmarks.walk import module_lines
+    finally:
+        sys.path.remove(str(ROOT))
+    return ["", *module_lines(refit=what == "with a refit"), ""]
 
 
 def described(cls: type) -> dict[str, str]:

@@ -126,6 +126,19 @@ def test_entry_points_join_the_registry(package, monkeypatch):
     assert asked == ["toybox"]
 
 
+def test_an_entry_point_that_fails_is_reported_at_every_use(package, monkeypatch):
+    toys = __import__(package, fromlist=["TOYS"]).TOYS
+
+    class Point:
+        def load(self):
+            raise ImportError("no string for the yo-yo")
+
+    monkeypatch.setattr("sumbo.registry.entry_points", lambda *, group: [Point()])
+    for _ in range(2):
+        with pytest.raises(ImportError, match="no string"):
+            toys.names()
+
+
 def test_an_unknown_name_is_an_error_with_the_nearest_names(package):
     toys = __import__(package, fromlist=["TOYS"]).TOYS
     with pytest.raises(UnknownNameError) as caught:

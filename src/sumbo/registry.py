@@ -45,6 +45,7 @@ class Registry(Generic[T]):
         self.package = package
         self._items: dict[str, T] = {}
         self._loaded = False
+        self._loading = False
 
     def register(self, *names: str) -> Callable[[T], T]:
         """Return a decorator that registers its object under ``names``.
@@ -102,11 +103,15 @@ class Registry(Generic[T]):
         raise AttributeError(f"module {module!r} has no attribute {name!r}.")
 
     def _load(self) -> None:
-        if self._loaded:
+        if self._loaded or self._loading:
             return
-        self._loaded = True
-        package = importlib.import_module(self.package)
-        for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{self.package}.{module.name}")
-        for point in entry_points(group=self.package):
-            point.load()
+        self._loading = True  # a file that is loaded may look up a name
+        try:
+            package = importlib.import_module(self.package)
+            for module in pkgutil.iter_modules(package.__path__):
+                importlib.import_module(f"{self.package}.{module.name}")
+            for point in entry_points(group=self.package):
+                point.load()
+            self._loaded = True
+        finally:
+            self._loading = False

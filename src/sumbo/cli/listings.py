@@ -45,7 +45,7 @@ def problems(
         Path | None, typer.Option(help="File of the picture; default NAME.png.")
     ] = None,
     seed: Annotated[
-        int, typer.Option(help="Instance of a synthetic problem to draw.")
+        int, typer.Option(help="Instance to draw, for problems that have several.")
     ] = 0,
 ) -> None:
     """List the test problems, or describe and draw one."""
@@ -78,8 +78,7 @@ def _draw(name: str, seed: int, path: Path) -> None:
 
     from sumbo import plots
 
-    synthetic = name.rstrip("0123456789") in ("ackley", "levy", "rastrigin")
-    settings: dict[str, Any] = {"seed": seed} if synthetic else {}
+    settings: dict[str, Any] = {"seed": seed} if info(name).seeded else {}
     figure: Any = plots.problem(all_problems.get(name, **settings)).figure
     figure.savefig(path, dpi=150, bbox_inches="tight")
     plt.close(figure)
