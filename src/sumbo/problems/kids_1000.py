@@ -200,11 +200,11 @@ def _parameters(camb: Any, p: dict[str, float], accuracy: Accuracy) -> Any:
     # wavenumbers, and without them the likelihood differs.
     params.WantCls = True
     params.WantTransfer = True
+    params.DoLensing = False  # first, because set_for_lmax adds a margin for lensing
     params.set_for_lmax(2500)
     params.set_matter_power(
         redshifts=accuracy.redshifts, kmax=accuracy.k_max, silent=True
     )
-    params.DoLensing = False
     params.NonLinear = camb.model.NonLinear_both
     return params
 
@@ -251,8 +251,8 @@ def shift_covariance() -> Float[ndarray, "5 5"]:
 def cosebis_matrix() -> Float[ndarray, "5 100"]:
     """Return the matrix from spectra at `ELL` to COSEBIs of 2 to 300 arcminutes.
 
-    The file holds ``cosebis.matrix(ELL, θ_min, θ_max, 5, ell_min=1, ell_max=1e4/θ_max)``
-    in full precision, which takes 7 s to compute.
+    The file holds `cosebis.matrix` for ℓ from 1 to 1e4/θ_max, which takes 7 s to
+    compute.
     """
     text = files("sumbo.problems.shear").joinpath("kids_cosebis.csv").read_text("utf-8")
     return np.loadtxt(text.splitlines(), delimiter=",").T.copy()
