@@ -1,4 +1,6 @@
+import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -70,3 +72,13 @@ def test_bad_files_are_errors(tmp_path, monkeypatch):
 def test_kids_at_the_start_point():
     value = get("kids-1000")(np.array(kids_1000.START))
     assert value == pytest.approx(47.662942, abs=0.05)
+
+
+@needs_data
+@pytest.mark.slow
+def test_fast_kids_is_close_to_the_public_pipeline():
+    text = (Path(__file__).parent / "data" / "kids.json").read_text()
+    cases = json.loads(text)["cases"]
+    values = get("kids-1000")(np.array([case["x"] for case in cases]))
+    expected = np.array([-case["loglike"] for case in cases])
+    assert np.all(np.abs(values - expected) <= np.maximum(0.05, 1e-3 * expected))

@@ -80,7 +80,7 @@ def fetch(file: DataFile, *, problem: str) -> Path:
         ProblemError: If it cannot be downloaded, or what came is another file.
     """
     try:
-        import pooch  # pyright: ignore[reportMissingImports]
+        import pooch
     except ImportError as error:
         msg = (
             f"problem {problem!r} needs pooch to download its data, which is not "
