@@ -197,7 +197,10 @@ def test_desi_without_camb_names_the_extra(monkeypatch):
 
 
 def test_the_shear_problems_have_the_dimensions_of_the_study():
-    kids, hsc = cosmosis.PIPELINES["kids-1000"], cosmosis.PIPELINES["hsc-y3-shear"]
+    kids, hsc = (
+        cosmosis.PIPELINES["kids-1000-cosmosis"],
+        cosmosis.PIPELINES["hsc-y3-shear-cosmosis"],
+    )
     assert info("kids-1000").dim == len(kids.parameters) == 14
     assert info("hsc-y3-shear").dim == len(hsc.parameters) == 25
     assert kids.parameters[7] == ("halo_model_parameters", "logt_agn", 7.3, 8.0)
@@ -247,7 +250,7 @@ def kids(tmp_path, monkeypatch):
         )
         script.chmod(0o755)
         monkeypatch.setenv("SUMBO_COSMOSIS_PYTHON", str(script))
-        return get("kids-1000", timeout=timeout)
+        return get("kids-1000-cosmosis", timeout=timeout)
 
     return make
 
@@ -423,7 +426,7 @@ def test_the_worker_ends_with_the_problem(kids):
 def test_the_worker_ends_with_the_program(kids, tmp_path):
     kids("marker.write_text(str(os.getpid()))" + ALWAYS)
     code = (
-        "import sumbo.problems as p; kids = p.get('kids-1000');"
+        "import sumbo.problems as p; kids = p.get('kids-1000-cosmosis');"
         f"print(kids({KIDS.tolist()}))"
     )
     done = subprocess.run(
@@ -456,8 +459,8 @@ def test_an_interrupted_evaluation_leaves_no_stale_reply(kids, monkeypatch):
 
 def check_missing(message):
     with pytest.raises(ProblemError, match=message):
-        get("hsc-y3-shear")
-    ok, reason = available("hsc-y3-shear")
+        get("hsc-y3-shear-cosmosis")
+    ok, reason = available("hsc-y3-shear-cosmosis")
     assert not ok
     assert message in reason
 
@@ -480,11 +483,11 @@ def test_a_missing_file_of_the_library_is_named(monkeypatch, tmp_path):
 def test_a_missing_interpreter_is_named(monkeypatch, kids):
     kids(ALWAYS)
     monkeypatch.setenv("SUMBO_COSMOSIS_PYTHON", "/no/such/python")
-    ok, reason = available("kids-1000")
+    ok, reason = available("kids-1000-cosmosis")
     assert not ok
     assert "SUMBO_COSMOSIS_PYTHON=/no/such/python is no program" in reason
     with pytest.raises(ProblemError, match="is no program"):
-        get("kids-1000")
+        get("kids-1000-cosmosis")
 
 
 def test_an_interpreter_that_cannot_be_run_is_an_error(kids, tmp_path):
@@ -492,7 +495,7 @@ def test_an_interpreter_that_cannot_be_run_is_an_error(kids, tmp_path):
     (tmp_path / "python").write_text("#!/no/such/interpreter\n")
     with pytest.raises(ProblemError, match="cannot be started"):
         problem(KIDS)
-    assert "cannot be run" in available("kids-1000")[1]
+    assert "cannot be run" in available("kids-1000-cosmosis")[1]
 
 
 def test_a_library_that_vanished_is_an_error(kids, tmp_path):
@@ -504,7 +507,7 @@ def test_a_library_that_vanished_is_an_error(kids, tmp_path):
 
 def test_an_interpreter_without_cosmosis_is_not_available(kids):
     kids("")  # a script that ends with an error unless it is asked anything
-    assert "it cannot import cosmosis" in available("kids-1000")[1]
+    assert "it cannot import cosmosis" in available("kids-1000-cosmosis")[1]
 
 
 @pytest.mark.parametrize("timeout", [0.0, -3.0, float("nan")])

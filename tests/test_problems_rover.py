@@ -184,3 +184,10 @@ def test_the_best_known_value_is_above_the_bound():
     assert not p.exact
     assert p(p.best_known_x) == pytest.approx(p.best_known, abs=1e-9)
     assert -5 + 0.05 * 0.9 * np.sqrt(2) < p.best_known <= -4.5593
+
+
+def test_the_offset_moves_paths_but_not_failures():
+    x = np.random.default_rng(3).uniform(size=60)
+    plain, moved = get("rover"), get("rover", offset=0.0)
+    assert moved(x) == pytest.approx(plain(x) + 5.0)
+    assert moved(np.zeros(60)) == plain(np.zeros(60)) == 40.0

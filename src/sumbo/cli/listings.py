@@ -12,6 +12,7 @@ from rich.table import Table
 from sumbo import problems as all_problems
 from sumbo.methods import METHODS
 from sumbo.problems.base import available, info
+from sumbo.problems.shear.files import locate
 
 
 def methods(
@@ -39,7 +40,13 @@ def methods(
 
 
 def problems(
-    name: Annotated[str | None, typer.Argument(help="Describe this problem.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Describe this problem, or `fetch` to download data."),
+    ] = None,
+    of: Annotated[
+        str | None, typer.Argument(help="After fetch: whose data to download.")
+    ] = None,
     plot: Annotated[bool, typer.Option("--plot", help="Draw it (see --out).")] = False,
     out: Annotated[
         Path | None, typer.Option(help="File of the picture; default NAME.png.")
@@ -60,6 +67,9 @@ def problems(
             )
         console.print(table)
         return
+    if name == "fetch":
+        _fetch(of, console)
+        return
     row = info(name)
     ready, reason = available(name)
     table = Table(title=name, show_header=False)
@@ -71,6 +81,16 @@ def problems(
         path = out or Path(f"{name}.png")
         _draw(name, seed, path)
         console.print(f"wrote {path}")
+
+
+def _fetch(name: str | None, console: Console) -> None:
+    if name is None:
+        console.print("Name a problem: sumbo problems fetch kids-1000", markup=False)
+        raise typer.Exit(2)
+    for file in info(name).data:
+        console.print(f"{locate(file, problem=name)}", highlight=False, soft_wrap=True)
+    if not info(name).data:
+        console.print(f"{name} needs no data files.", markup=False)
 
 
 def _draw(name: str, seed: int, path: Path) -> None:

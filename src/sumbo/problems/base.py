@@ -174,6 +174,7 @@ class ProblemInfo:
     modules: tuple[str, ...] = ()  # what that extra must make importable
     listed: bool = True  # whether `names` shows it
     check: Callable[[], str] | None = field(default=None, repr=False)
+    data: tuple[Any, ...] = ()  # the files that `sumbo problems fetch` downloads
 
     @property
     def settings(self) -> Mapping[str, Any]:

@@ -72,7 +72,7 @@ class Pipeline:
 class Process:
     """A child process spoken to in lines, which ends with this object."""
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, command: list[str], env: dict[str, str] | None = None) -> None:
         # In a session of its own it ends together with its children, and a keyboard
         # interrupt does not reach it in the middle of an evaluation.
         self._child = subprocess.Popen(
@@ -83,6 +83,7 @@ class Process:
             encoding="utf-8",
             errors="replace",
             start_new_session=True,
+            env=env,
         )
         self._owner = os.getpid()
         self.end = weakref.finalize(self, _end, self._child, self._owner)
@@ -196,7 +197,7 @@ class Cosmosis(Problem):
         }
         with as_file(files("sumbo.problems") / "cosmosis_worker.py") as script:
             try:
-                process = Process([self.python, str(script)])
+                process = Process([self.python, str(script)], environment(self.python))
             except OSError as error:
                 raise self._error(f"cannot be started ({error})") from error
             try:
@@ -244,7 +245,8 @@ class Cosmosis(Problem):
         return (
             f"fails the self-check: the log-likelihood at the start point is {start}"
             f"{reason}, not {expected} ± {SELF_CHECK}. A camb that does not suit the "
-            "standard library is the usual cause: install one that does"
+            "standard library is the usual cause: install one that does. CosmoSIS 3.26 "
+            "needs numpy < 2.4, and scipy < 1.17 for hsc-y3-shear"
         )
 
     def _error(self, what: str) -> ProblemError:
@@ -297,6 +299,30 @@ def obstacle(python: str, library: str, ini: str) -> str:
     if shutil.which(python) is None:
         return f"{PYTHON}={python} is no program. Set it to a Python with CosmoSIS."
     return ""
+
+
+def environment(python: str) -> dict[str, str]:
+    """Return the environment of a worker, in which CosmoSIS finds its own library.
+
+    The compiled modules of CosmoSIS look for libcosmosis.so by its plain name, in the
+    folders of LD_LIBRARY_PATH only.
+    """
+    code = "import importlib.util as u; print(u.find_spec('cosmosis').origin)"
+    try:
+        found = subprocess.run(
+            [python, "-c", code],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=60,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return dict(os.environ)  # the worker says what is wrong
+    folder = str(Path(found.stdout.strip()).parent / "datablock")
+    before = os.environ.get("LD_LIBRARY_PATH")
+    path = folder if not before else os.pathsep.join([folder, before])
+    return {**os.environ, "LD_LIBRARY_PATH": path}
 
 
 def check(ini: str) -> str:
@@ -383,7 +409,7 @@ for _name, _pipeline in PIPELINES.items():
         dim=len(_pipeline.parameters),
         cost=_pipeline.cost,
         needs="CosmoSIS",
-        listed=_name != "desi-cosmosis",  # which only repeats desi
+        listed=False,  # each repeats a problem without this suffix
         description=_pipeline.description,
         cite=_pipeline.cite,
         check=partial(check, _pipeline.ini),
