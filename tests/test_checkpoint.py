@@ -245,7 +245,7 @@ def test_no_temporary_files_remain(saved, monkeypatch):
         raise OSError(28, "No space left on device")
 
     before = saved.read_bytes()
-    monkeypatch.setattr(checkpoint, "_write", full)
+    monkeypatch.setattr(checkpoint.os, "fsync", full)
     with pytest.raises(CheckpointError, match="No space left"):
         save(saved, {"a": 2}, {})
     assert saved.read_bytes() == before
@@ -313,7 +313,9 @@ def test_pickled_members_are_never_opened(saved):
     np.savez(pickled, weights=np.array([{"a": 1}], dtype=object))
     with zipfile.ZipFile(saved, "a") as file, zipfile.ZipFile(pickled) as source:
         file.writestr("weights.npy", source.read("weights.npy"))
-    with pytest.raises(CheckpointError, match="damaged"):
+    # With a checksum that is right, so that the member itself is refused.
+    saved.write_bytes(checkpoint._sealed(saved.read_bytes()))
+    with pytest.raises(CheckpointError, match="Object arrays cannot be loaded"):
         load(saved)
 
 
@@ -333,21 +335,14 @@ def test_truncated_files_are_recognised_at_any_length(saved):
             load(saved)
 
 
-def test_a_flipped_bit_is_found_or_harmless(path):
+def test_one_flipped_bit_is_refused_wherever_it_is(path, rng):
     save(path, {"a": [1.5, "b"]}, {"y": ARRAYS["y"]})
     content = path.read_bytes()
-    found = 0
-    for i in range(len(content)):
-        path.write_bytes(content[:i] + bytes([content[i] ^ 4]) + content[i + 1 :])
-        try:
-            header, arrays = load(path)
-        except CheckpointError:
-            found += 1
-        else:
-            # A date, a version or a permission of the archive, which nobody reads.
-            assert same(header, {"a": [1.5, "b"]})
-            assert same(arrays, {"y": ARRAYS["y"]})
-    assert found > 0.7 * len(content)
+    for i, bit in enumerate(rng.integers(8, size=len(content))):
+        flipped = bytes([content[i] ^ (1 << int(bit))])
+        path.write_bytes(content[:i] + flipped + content[i + 1 :])
+        with pytest.raises(CheckpointError):
+            load(path)
 
 
 # ----------------------------------------------------------------------- SIGKILL

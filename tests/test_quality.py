@@ -209,14 +209,17 @@ def data_of(y, dim=5):
     )
 
 
-def test_fixed_groups_are_used(quality):
-    rng = np.random.default_rng(6)
-    data = data_of(rng.normal(size=12), dim=4)
-    fixed = {"logei-singletons": ((0,), (1,), (2,), (3,)), "logei-one": ((0, 1, 2, 3),)}
-    for name, groups in fixed.items():
-        method = Optimizer(data.domain, method=name, preset="default")._method
-        _, _, info = method.propose(rng, {}, data, 1)
-        assert info.groups == groups
+@pytest.mark.parametrize(
+    ("name", "groups"),
+    [("logei-singletons", ((0,), (1,), (2,), (3,))), ("logei-one", ((0, 1, 2, 3),))],
+)
+def test_fixed_groups_are_used(quality, rng, name, groups):
+    box = [(-1.2, 2.7 + k) for k in range(4)]
+    opt = Optimizer(box, method=name, n_init=5, descents=1)
+    X = rng.uniform(-1.2, 2.7, (12, 4))
+    opt.tell(X, rng.normal(size=12))
+    opt.ask()
+    assert opt.info.groups == groups
 
 
 def test_trust_region_doubles_halves_and_restarts(quality):

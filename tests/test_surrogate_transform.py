@@ -155,18 +155,19 @@ def test_a_new_transform_comes_with_a_new_fit():
 
 
 def test_every_fit_is_counted_and_the_data_cost_none():
-    compared = 0
-    for opt in run(descents=1, starts=1, groups="singletons", kernel="matern52"):
-        if len(opt.y) < 12:
-            assert opt.info.fits == 0
-        elif not opt.info.refitted:
-            assert (opt.info.fits, opt.info.fit_cpu_s) == (0, 0.0)
-        else:
-            compares = compared < opt._now.state.scale.compared
-            compared = opt._now.state.scale.compared
-            assert opt.info.fits == 1 + 2 * compares
+    settings = {"descents": 1, "starts": 1, "groups": "singletons"}
+    fits = {}  # at each refit, by the number of observations
+    for opt in run(N=58, kernel="matern52", **settings):
+        if opt.info.refitted:
+            fits[len(opt.y)] = opt.info.fits
             assert opt.info.fit_cpu_s > 0
-    assert compared == 45
+        else:
+            assert (opt.info.fits, opt.info.fit_cpu_s) == (0, 0.0)
+    # The first refit at or after 30, and after 45 observations, compares two kinds.
+    compares = {next(N for N in fits if n <= N) for n in (30, 45)}
+    assert len(compares) == 2
+    assert fits == {N: 1 + 2 * (N in compares) for N in fits}
+    assert min(fits) == 12
 
 
 def test_a_run_decides_when_its_model_is_fitted(rng):

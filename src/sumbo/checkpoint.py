@@ -1,10 +1,13 @@
 """Saved runs: one npz file with a JSON header, written atomically, never pickled.
 
 The file is an ordinary npz, so ``numpy.load`` shows what is inside. The members below
-``sumbo/`` are ours: a magic string, the format number and the header.
+``sumbo/`` are ours: a magic string, the format number and the header. The comment at
+the end of the archive is a SHA-256 checksum of all bytes before it: the checksums of
+an archive protect its members only, not their names, sizes and places.
 """
 
 import contextlib
+import hashlib
 import io
 import json
 import math
@@ -31,6 +34,7 @@ _NAME = re.compile(r"[\w.-]+(/[\w.-]+)*", re.ASCII)
 _ARRAY = "__array__"  # {"__array__": name} stands for an array in a split state
 _FLOAT = "__float__"  # {"__float__": bits} stands for NaN or ±inf, unknown to JSON
 _KINDS = "biufcSU"  # bool, integers, floats, complex, bytes, str
+_CHECKSUM = 64  # bytes of a SHA-256 checksum in hexadecimal
 
 # What a damaged archive can raise inside zipfile, numpy and json.
 _DAMAGE = (
@@ -76,7 +80,7 @@ def save(
     partial = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
     try:
         with partial.open("xb") as file:
-            _write(file, members)
+            file.write(_sealed(_archive(members)))
             file.flush()
             os.fsync(file.fileno())
         partial.replace(target)
@@ -111,6 +115,7 @@ def load(
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             _check_origin(name, archive)
+            _check_seal(content)
             members = {
                 key.removesuffix(".npy"): _read(archive, key)
                 for key in archive.namelist()
@@ -172,13 +177,23 @@ def join_state(part: Any, arrays: Mapping[str, ndarray]) -> Any:
     return part
 
 
-def _write(file: Any, members: Mapping[str, ndarray]) -> None:
-    with zipfile.ZipFile(file, "w") as archive:
+def _archive(members: Mapping[str, ndarray]) -> bytes:
+    """Return an npz archive with room for a checksum at its end."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.comment = b"0" * _CHECKSUM
         for name, array in members.items():
             # A fixed date: equal contents are equal files.
             info = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
             with archive.open(info, "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)
+    return content.getvalue()
+
+
+def _sealed(content: bytes) -> bytes:
+    """Return the archive with the checksum of its other bytes at its end."""
+    body = content[:-_CHECKSUM]
+    return body + hashlib.sha256(body).hexdigest().encode()
 
 
 def _read(archive: zipfile.ZipFile, key: str) -> ndarray:
@@ -199,6 +214,11 @@ def _check_origin(name: str, archive: zipfile.ZipFile) -> None:
             f"{name} has format {number}; this sumbo reads up to {FORMAT}. Upgrade it:"
         )
         raise CheckpointError(f"{msg} pip install -U sumbo.")
+
+
+def _check_seal(content: bytes) -> None:
+    if _sealed(content) != content:
+        raise zipfile.BadZipFile("its checksum differs")
 
 
 def _sync_folder(folder: Path) -> None:
