@@ -590,7 +590,8 @@ def test_the_checkpoint_holds_every_value_before_the_next_evaluation(tmp_path):
     assert [len(y) for y in seen] == list(range(8))
     assert seen[-1] == r.func_vals[:7].tolist()
     assert Optimizer.load(path).y.tolist() == r.func_vals.tolist()
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["run.npz"]
+    names = sorted(p.name for p in tmp_path.iterdir())
+    assert names == [".run.npz.lock", "run.npz"]
 
 
 @pytest.mark.parametrize("batch", [1, 3])

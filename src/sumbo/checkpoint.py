@@ -14,16 +14,19 @@ import math
 import os
 import re
 import secrets
+import stat
 import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from sumbo.errors import CheckpointError
+from sumbo.lock import beside
 from sumbo.typing import ndarray
 
 FORMAT = 1
@@ -69,6 +72,7 @@ def save(
     if not target.parent.is_dir():
         msg = f"path={str(path)!r}: the folder {str(target.parent)!r} does not exist."
         raise CheckpointError(f"{msg} Create it first.")
+    _require_file(f"path={str(path)!r}", target)
     members = {f"{_RESERVED}magic": np.array(MAGIC)}
     members[f"{_RESERVED}format"] = np.array(FORMAT)
     # The names too: damage to the archive's own list could hide an array.
@@ -77,7 +81,7 @@ def save(
     members[f"{_RESERVED}header"] = np.frombuffer(text.encode(), dtype=np.uint8)
     members |= {_checked_name(k): _checked_array(k, a) for k, a in arrays.items()}
     # A name of its own, so that two processes never write into one temporary file.
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+    partial = beside(target, f".{secrets.token_hex(6)}.tmp")
     try:
         with partial.open("xb") as file:
             file.write(_sealed(_archive(members)))
@@ -89,7 +93,36 @@ def save(
         msg = f"path={str(path)!r} cannot be written ({error}); an older file is kept."
         raise CheckpointError(f"{msg} Free space, or take another path.") from error
     finally:
-        partial.unlink(missing_ok=True)
+        # A file system that refuses the file may refuse its removal as well.
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+def exists(path: str | os.PathLike[str]) -> bool:
+    """Return whether there is a file to continue from.
+
+    Raises:
+        CheckpointError: If the path cannot be looked up, as with a name too long.
+    """
+    try:
+        return Path(path).exists()
+    except OSError as error:
+        msg = f"path={str(path)!r} cannot be used ({error}). Pass another path."
+        raise CheckpointError(msg) from error
+
+
+def remove_leftovers(path: str | os.PathLike[str]) -> None:
+    """Remove what killed writers of this file left behind.
+
+    Call it only while no other process writes the file.
+    """
+    target = Path(os.path.realpath(path))
+    start = beside(target, ".").name
+    ending = re.compile(re.escape(start) + r"[0-9a-f]{12}\.tmp")
+    with contextlib.suppress(OSError):
+        for other in list(target.parent.iterdir()):
+            if ending.fullmatch(other.name):
+                other.unlink(missing_ok=True)
 
 
 def load(
@@ -103,17 +136,24 @@ def load(
     """
     name = f"path={str(path)!r}"
     try:
-        content = Path(path).read_bytes()
+        _require_file(name, Path(path))
+        with Path(path).open("rb") as file:
+            return _load(name, file)
     except FileNotFoundError as error:
         raise CheckpointError(f"{name} does not exist. Check the path.") from error
     except OSError as error:
         msg = f"{name} cannot be read ({error}). Check the path and its permissions."
         raise CheckpointError(msg) from error
-    if not content.startswith(b"PK"):
-        what = "is empty" if not content else "is not an npz file"
+
+
+def _load(name: str, file: IO[bytes]) -> tuple[dict[str, Any], dict[str, ndarray]]:
+    start = file.read(2)
+    if start != b"PK":
+        what = "is not an npz file" if start else "is empty"
         raise CheckpointError(f"{name} {what}. Pass a file that sumbo saved.")
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        with zipfile.ZipFile(file) as archive:
+            _check_sizes(name, archive, os.fstat(file.fileno()).st_size)
             _check_origin(name, archive)
             _check_seal(content)
             members = {
@@ -122,7 +162,10 @@ def load(
             }
         saved = json.loads(members[f"{_RESERVED}header"].tobytes())
         arrays = {key: members[key] for key in saved["arrays"]}
-        return _from_json(saved["header"]), arrays
+        header = _from_json(saved["header"])
+        if not isinstance(header, dict):
+            raise TypeError(f"its header is {header!r}")
+        return header, arrays
     except CheckpointError:
         raise
     except _DAMAGE as error:
@@ -197,8 +240,56 @@ def _sealed(content: bytes) -> bytes:
 
 
 def _read(archive: zipfile.ZipFile, key: str) -> ndarray:
-    stream = io.BytesIO(archive.read(key))  # checks the CRC
+    content = archive.read(key)  # checks the CRC
+    stream = io.BytesIO(content)
+    version = np.lib.format.read_magic(stream)
+    header = {1: np.lib.format.read_array_header_1_0}.get(
+        version[0], np.lib.format.read_array_header_2_0
+    )
+    shape, _, dtype = header(stream)
+    # NumPy reserves the memory that is declared before it looks at the content.
+    if prod(shape) * dtype.itemsize != len(content) - stream.tell():
+        raise ValueError(f"{key} declares {shape} values of {dtype}, and holds others")
+    stream.seek(0)
     return np.lib.format.read_array(stream, allow_pickle=False)
+
+
+def _check_sizes(name: str, archive: zipfile.ZipFile, size: int) -> None:
+    """Refuse an archive that unpacks to more than its own size.
+
+    `save` never compresses, so that the list of members, which is read first, bounds
+    the memory that the rest can take.
+
+    Raises:
+        CheckpointError: If a member is compressed, or all are larger than the file.
+    """
+    members = archive.infolist()
+    packed = [
+        m
+        for m in members
+        if m.compress_type != zipfile.ZIP_STORED or m.compress_size != m.file_size
+    ]
+    if packed or sum(m.file_size for m in members) > size:
+        total = sum(m.file_size for m in members)
+        msg = f"{name} has {size} bytes, and says that it holds {total}, compressed. "
+        raise CheckpointError(
+            f"{msg}sumbo saves without compression: this is no file of sumbo."
+        )
+
+
+def _require_file(name: str, path: Path) -> None:
+    """Refuse a device, a socket or a pipe.
+
+    Raises:
+        CheckpointError: If something other than an ordinary file is there.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return  # whoever opens it reports what is wrong
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        msg = f"{name} is a device, a pipe or a socket, not a file. Pass another path."
+        raise CheckpointError(msg)
 
 
 def _check_origin(name: str, archive: zipfile.ZipFile) -> None:
@@ -209,6 +300,9 @@ def _check_origin(name: str, archive: zipfile.ZipFile) -> None:
         )
         raise CheckpointError(msg)
     number = int(_read(archive, keys[1]))
+    if number < 1:
+        msg = f"{name} has format {number}, which no sumbo has written. Restore it from"
+        raise CheckpointError(f"{msg} a copy, or delete it to start again.")
     if number > FORMAT:
         msg = (
             f"{name} has format {number}; this sumbo reads up to {FORMAT}. Upgrade it:"

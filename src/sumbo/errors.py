@@ -31,7 +31,13 @@ class TooLargeError(SumboError, MemoryError):
 
 
 class CheckpointError(SumboError, ValueError):
-    """A saved run cannot be read, or belongs to something else."""
+    """A saved run cannot be read or written, is in use, or is another one's.
+
+    If a file could not be written in the middle of a run, ``result`` holds all values
+    so far, the last one included.
+    """
+
+    result: Any = None
 
 
 class MissingExtraError(SumboError, ImportError):

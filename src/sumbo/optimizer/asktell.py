@@ -14,7 +14,13 @@ from sumbo.decompositions import DECOMPOSITIONS, Decomposition
 from sumbo.errors import ArgumentError, CheckpointError, SumboError
 from sumbo.gp import Posterior
 from sumbo.methods import METHODS, Info, Method
-from sumbo.optimizer.engine import Snapshot, as_count, make_engine, settings_of
+from sumbo.optimizer.engine import (
+    Failure,
+    Snapshot,
+    as_count,
+    make_engine,
+    settings_of,
+)
 from sumbo.optimizer.history import History
 from sumbo.rng import Seed, as_seed
 from sumbo.space import Space
@@ -24,6 +30,10 @@ from sumbo.typing import Float, Groups, ndarray
 KIND = "sumbo optimizer"
 # The key under which a file names the class of a setting that is a decomposition.
 DECOMPOSITION = "decomposition"
+# An ask is reported as slow, once, if it takes so many seconds of CPU time with so
+# many observations. Its cost grows with their cube.
+SLOW_ASK_S = 2.0
+MANY_OBSERVATIONS = 1000
 
 
 class Optimizer:
@@ -83,6 +93,7 @@ class Optimizer:
         )
         self._now = Snapshot(history=History.empty(space))
         self.info = Info()
+        self._slow = False  # whether a slow ask was reported
         if x0 is None and y0 is not None:
             msg = f"y0={y0!r} are values without points. Pass the points as x0."
             raise ArgumentError(msg)
@@ -100,6 +111,7 @@ class Optimizer:
         """
         q = 1 if n is None else as_count("n", n, 1)
         X, self._now, self.info = self._engine.ask(self._now, q)
+        self._report_slow_ask(q)
         return X[0] if n is None else X
 
     def tell(
@@ -127,7 +139,22 @@ class Optimizer:
             history = history.told(row, u, value, failed=failed)
         self._remember(history)
 
+    def note_failure(self, x: Any, reason: str) -> None:
+        """Keep why an attempt to evaluate a point failed; see ``failures``.
+
+        The point stays pending: evaluate it again, or tell it with ``failed=True``.
+        """
+        numbers = self.space.numbers(x)[0]
+        failure = Failure(x=tuple(float(v) for v in numbers), reason=str(reason))
+        failures = (*self._now.failures, failure)
+        self._now = replace(self._now, failures=failures)
+
     # ------------------------------------------------------------------ results
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """The attempts that were noted as failed, oldest first."""
+        return self._now.failures
+
     @property
     def best(self) -> tuple[ndarray, float]:
         """The best point so far and its value.
@@ -247,6 +274,7 @@ class Optimizer:
             "steps": now.steps,
             "asks": now.asks,
             "state": state,
+            "failures": [[list(f.x), f.reason] for f in now.failures],
         }
         arrays = {f"history.{k}": v for k, v in now.history.arrays().items()}
         arrays |= {f"state.{k}": v for k, v in state_arrays.items()}
@@ -281,17 +309,37 @@ class Optimizer:
             opt._now = Snapshot(
                 history=History.from_arrays(_under("history.", arrays)),
                 state=None if packed is None else method.restore(packed),
-                steps=header["steps"],
-                asks=header["asks"],
+                steps=as_count("steps", header["steps"], 0),
+                asks=as_count("asks", header["asks"], 0),
+                failures=tuple(
+                    Failure(x=tuple(float(v) for v in x), reason=str(reason))
+                    for x, reason in header.get("failures", [])
+                ),
             )
-        except (KeyError, TypeError) as error:
-            msg = f"{path} lacks a part of a saved optimizer: {error}."
-            raise CheckpointError(msg) from error
+            wrong = opt._now.history.contradiction(opt.space)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            wrong = f"{type(error).__name__}: {error}"
+        if wrong:
+            msg = f"{path} is not a consistent saved optimizer: {wrong.rstrip('.')}. "
+            msg += "Restore it from a copy, or delete it to start again."
+            raise CheckpointError(msg)
         return opt
 
     # ------------------------------------------------------------------ inside
     def _remember(self, history: History) -> None:
         self._now = replace(self._now, history=history)
+
+    def _report_slow_ask(self, q: int) -> None:
+        seconds, N = self.info.ask_cpu_s / q, len(self._now.history.y)
+        if self._slow or seconds < SLOW_ASK_S or N < MANY_OBSERVATIONS:
+            return
+        self._slow = True
+        msg = (
+            f"a point took {seconds:.1f} s of CPU time to choose, with {N} "
+            "observations; twice as many take up to eight times as long. Stop, start "
+            "again with the best observations as x0 and y0, or use method='uniform'."
+        )
+        warnings.warn(msg, stacklevel=3)
 
     def _encode(self, x: Any, *, earlier: bool) -> Float[ndarray, "n P"]:
         if not earlier:

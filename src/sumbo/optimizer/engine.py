@@ -29,6 +29,19 @@ TRANSFORMS = ("auto", "standardise", "log", "none")
 DESIGNS = ("uniform", "sobol")
 
 
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """An attempt to evaluate a point that failed.
+
+    Attributes:
+        x: The point, as numbers; choices by position.
+        reason: What went wrong, in words.
+    """
+
+    x: tuple[float, ...]
+    reason: str
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Snapshot:
     """What a run knows at one moment.
@@ -38,12 +51,14 @@ class Snapshot:
         state: What the method remembers.
         steps: How many points were asked so far.
         asks: How often the method was asked so far, initial points aside.
+        failures: Attempts that failed, with their reasons; no choice depends on them.
     """
 
     history: History
     state: Any = None
     steps: int = 0
     asks: int = 0
+    failures: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -91,5 +91,32 @@ class History:
         """Return the history of a checkpoint."""
         return cls(**{name: arrays[name] for name in FIELDS})
 
+    def contradiction(self, space: Space) -> str:
+        """Return what is impossible in a history that was read, "" if nothing is."""
+        K, P, N, Q = len(space.names), space.dim, len(self.X), len(self.pending_X)
+        shapes = {
+            "X": (N, K),
+            "U": (N, P),
+            "y": (N,),
+            "failed": (N,),
+            "pending_X": (Q, K),
+            "pending_U": (Q, P),
+        }
+        for name, shape in shapes.items():
+            array = getattr(self, name)
+            kind = np.dtype(bool if name == "failed" else np.float64)
+            if array.shape != shape or array.dtype != kind:
+                return f"{name} is {array.dtype} of shape {array.shape}, not {shape}"
+        if not np.array_equal(np.isfinite(self.y), ~self.failed):
+            return "y is not finite exactly where an evaluation succeeded"
+        for name in ("X", "pending_X"):
+            if not np.isfinite(getattr(self, name)).all():
+                return f"{name} is not finite"
+        for name in ("U", "pending_U"):
+            array = getattr(self, name)
+            if not ((array >= 0) & (array <= 1)).all():
+                return f"{name} leaves the unit cube"
+        return ""
+
 
 FIELDS = ("X", "U", "y", "failed", "pending_X", "pending_U")

@@ -3,9 +3,9 @@
 import inspect
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,12 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 from tqdm import tqdm
 
+from sumbo import checkpoint as files
 from sumbo.errors import ArgumentError, CheckpointError, EvaluationError
+from sumbo.lock import exclusive
 from sumbo.methods import Method
 from sumbo.optimizer.asktell import Optimizer
+from sumbo.optimizer.engine import as_count
 from sumbo.rng import Seed
 from sumbo.typing import ndarray
 
@@ -39,6 +42,7 @@ def minimize(
     workers: Any = 1,
     checkpoint: str | Path | None = None,
     on_error: str = "raise",
+    retries: int = 0,
     **settings: Any,
 ) -> OptimizeResult:
     """Return the best point found within a budget of evaluations.
@@ -63,26 +67,35 @@ def minimize(
             ``distributed.Client.get_executor()``. Unless ``batch`` > 1 the next
             point is asked as soon as a worker is free.
         checkpoint: A file that is written after every tell, and continued from when
-            it exists.
+            it exists. One process at a time may use it.
         on_error: When an evaluation raises or returns no finite number: ``"raise"``
             an EvaluationError, whose ``result`` holds what was told, or ``"skip"``
             the point, which is recorded as failed and avoided.
+        retries: How often an evaluation that failed is repeated, before ``on_error``
+            applies. The reasons are in the result's ``failures``.
         settings: ``preset``, ``transform``, ``init``, and settings of the method.
 
     Returns:
         A ``scipy.optimize.OptimizeResult`` with ``x, fun, nfev, nit, x_iters,
-        func_vals, success, status, message``, and ``failed`` (points), ``transform``
-        (what the model did to the values, in words), ``model`` (the posterior in the
-        unit cube, or None), ``space``, ``seed``.
+        func_vals, success, status, message``, and ``failed`` (points),
+        ``failures`` (attempts that failed, with reasons), ``transform`` (what the
+        model did to the values, in words), ``model`` (the posterior in the unit cube,
+        or None), ``space``, ``seed``.
 
     Raises:
         ArgumentError: If an argument has a value that cannot be used.
+        CheckpointError: If the checkpoint is in use by another process, or cannot be
+            read or written; in the middle of a run, its ``result`` holds all values.
     """
     _check(fun, callback, budget, batch, n_init, on_error)
+    retries = as_count("retries", retries, 0)
     options = {"method": method, "groups": groups, "n_init": n_init, **settings}
-    opt = _start(bounds, seed, x0, y0, checkpoint, options)
-    run = _Run(opt, fun, budget, batch, callback, checkpoint, on_error)
     with ExitStack() as stack:
+        stack.enter_context(
+            nullcontext() if checkpoint is None else exclusive(checkpoint)
+        )
+        opt = _start(bounds, seed, x0, y0, checkpoint, options)
+        run = _Run(opt, fun, budget, batch, callback, checkpoint, on_error, retries)
         executor, slots = stack.enter_context(_executor(workers))
         run.bar = stack.enter_context(_bar(progress, budget, opt))
         try:
@@ -106,10 +119,12 @@ class _Run:
     callback: Callable[..., Any] | None
     checkpoint: str | Path | None
     on_error: str
+    retries: int
     bar: Any = None
     status: int = 0
     message: str = "budget used"
     nit: int = 0
+    attempts: dict[tuple, int] = field(default_factory=dict)  # failed, by point
 
     def loop(self, executor: Any, slots: int) -> None:
         """Evaluate what is pending, then ask and evaluate until the budget is used."""
@@ -123,7 +138,8 @@ class _Run:
                     if not queue:
                         return
                     x = queue.pop(0)
-                    self._tell(x, lambda x=x: self.fun(x.copy()))
+                    if self._failed_once_more(x, lambda x=x: self.fun(x.copy())):
+                        queue.insert(0, x)
                     continue
                 while queue and len(flying) < slots:
                     x = queue.pop(0)
@@ -132,7 +148,9 @@ class _Run:
                     return
                 done, _ = wait(flying, return_when=FIRST_COMPLETED)
                 for future in [f for f in flying if f in done]:
-                    self._tell(flying.pop(future), future.result)
+                    x = flying.pop(future)
+                    if self._failed_once_more(x, future.result):
+                        queue.insert(0, x)
         finally:
             for future in flying:
                 future.cancel()
@@ -158,13 +176,23 @@ class _Run:
             queue.append(self.opt.ask())
             self.nit += 1
 
-    def _tell(self, x: ndarray, evaluate: Callable[[], Any]) -> None:
+    def _failed_once_more(self, x: ndarray, evaluate: Callable[[], Any]) -> bool:
+        """Return whether the point must be evaluated again; it is told otherwise."""
         try:
             value = _as_value(evaluate())
         except Exception as error:  # noqa: BLE001 (the user's function may raise anything)
-            self._fail(x, error)
+            self.opt.note_failure(x, f"{type(error).__name__}: {error}")
+            point = tuple(x.tolist())
+            self.attempts[point] = self.attempts.get(point, 0) + 1
+            if self.attempts[point] <= self.retries:
+                return True
+            self._fail(x, error, self.attempts.pop(point))
         else:
             self.opt.tell(x, value)
+        self._told()
+        return False
+
+    def _told(self) -> None:
         self.save()
         if self.bar is not None:
             self.bar.update(1)
@@ -173,12 +201,14 @@ class _Run:
         if self.callback is not None:
             _call(self.callback, self.result())
 
-    def _fail(self, x: ndarray, error: Exception) -> None:
+    def _fail(self, x: ndarray, error: Exception, attempts: int) -> None:
         if self.on_error == "skip":
             self.opt.tell(x, failed=True)
             return
         point = self.opt.space.as_dict(x)
-        what = f"the objective failed at {point}: {type(error).__name__}: {error}"
+        often = f" {attempts} times" if attempts > 1 else ""
+        reason = f"{type(error).__name__}: {error}"
+        what = f"the objective failed{often} at {point}: {reason}"
         remedy = 'Pass on_error="skip" to go on without such points.'
         raise self._ended(what, remedy) from error
 
@@ -192,9 +222,18 @@ class _Run:
         return error
 
     def save(self) -> None:
-        """Write the checkpoint, if one is wanted."""
-        if self.checkpoint is not None:
+        """Write the checkpoint, if one is wanted.
+
+        Raises:
+            CheckpointError: If it cannot be written; its ``result`` holds all values.
+        """
+        if self.checkpoint is None:
+            return
+        try:
             self.opt.save(self.checkpoint)
+        except CheckpointError as error:
+            error.result = self.result()
+            raise
 
     def result(self) -> OptimizeResult:
         """Return what is known now."""
@@ -211,6 +250,7 @@ class _Run:
             x_iters=X,
             func_vals=y,
             failed=X[~ok],
+            failures=opt.failures,
             success=found and self.status in (0, STOPPED),
             status=self.status if found else 1,
             message=self.message if found else "no evaluation succeeded",
@@ -291,7 +331,8 @@ def _start(
     fresh = Optimizer(bounds, seed=seed, x0=x0, y0=y0, **options)
     if checkpoint is None:
         return fresh
-    if not Path(checkpoint).exists():
+    files.remove_leftovers(checkpoint)
+    if not files.exists(checkpoint):
         fresh.save(checkpoint)  # a path that cannot be written fails now, not later
         return fresh
     saved = Optimizer.load(checkpoint)
