@@ -7,6 +7,7 @@ import numpy as np
 
 from sumbo.errors import ArgumentError
 from sumbo.typing import Float, Groups, ndarray
+from sumbo.values import aligned, as_floats, without_labels
 
 LARGEST = 1e150
 
@@ -17,7 +18,7 @@ def as_matrix(X: Any, columns: int, name: str = "X") -> Float[ndarray, "n P"]:
     Raises:
         ArgumentError: If the shape is wrong, or a value is missing or infinite.
     """
-    X = _as_floats(X, name)
+    X = as_floats(without_labels(X, name), name)
     if X.ndim != 2 or X.shape[1] != columns:
         msg = (
             f"{name} has shape {X.shape}; the model has {columns} coordinates. "
@@ -36,8 +37,9 @@ def as_data(
     Raises:
         ArgumentError: If shapes do not fit, or a value is missing or infinite.
     """
+    y = aligned(X, y)  # by the index that X loses below
     X = as_matrix(X, columns)
-    y = _as_floats(y, "y")
+    y = as_floats(y, "y")
     if y.shape != (len(X),):
         msg = f"y has shape {y.shape}; X has {len(X)} rows. Pass y of shape ({len(X)},)"
         raise ArgumentError(msg + ".")
@@ -88,14 +90,6 @@ def require_no_contradictions(
                 f"({y[first]:g}, {y[i]:g}). Pass a positive noise."
             )
             raise ArgumentError(msg)
-
-
-def _as_floats(A: Any, name: str) -> Float[ndarray, "..."]:
-    try:
-        return np.array(A, dtype=np.float64)  # a copy: the caller's stays theirs
-    except (TypeError, ValueError) as error:
-        msg = f"{name} is not an array of numbers: {error}."
-        raise ArgumentError(msg) from error
 
 
 def _require_finite(A: Float[ndarray, "..."], name: str) -> None:

@@ -18,6 +18,7 @@ from sumbo.registry import nearest
 from sumbo.rng import rng_at
 from sumbo.structure import as_groups, is_partition
 from sumbo.typing import Float, Groups, Int, ndarray
+from sumbo.values import require_real, without_labels
 
 T = TypeVar("T")
 
@@ -62,12 +63,15 @@ class AdditiveGP:
 
     def __post_init__(self) -> None:
         as_kernel(self.kernel)
+        put = object.__setattr__
+        for name in ("lengthscales", "variances", "noise", "mean"):
+            require_real(getattr(self, name), name)
+            put(self, name, without_labels(getattr(self, name), name))
         given = self.lengthscales
         shared = _is_list(given) and len(given) > 0
         shared = shared and all(np.ndim(l) == 0 for l in given)
         dim = len(given) if shared else None
         groups = as_groups(self.groups, dim)
-        put = object.__setattr__
         put(self, "groups", groups)
         put(self, "lengthscales", _as_lengthscales(self.lengthscales, groups))
         put(self, "variances", _as_variances(self.variances, len(groups)))

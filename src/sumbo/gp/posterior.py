@@ -26,6 +26,7 @@ from sumbo.linalg import inverse_lower, one_blas_thread, solve_lower
 from sumbo.registry import Registry
 from sumbo.rng import Seed, as_seed, rng_at
 from sumbo.typing import Float, ndarray
+from sumbo.values import aligned, as_floats, without_labels
 
 if TYPE_CHECKING:
     from sumbo.gp.model import AdditiveGP
@@ -296,7 +297,9 @@ class Posterior:
 
         Equal to conditioning from scratch up to rounding: the factor gains rows.
         """
-        X_new, y_new = as_data(np.atleast_2d(x), np.atleast_1d(y), self.gp.dim)
+        y_new = np.atleast_1d(as_floats(aligned(x, y), "y"))
+        X_new = np.atleast_2d(as_floats(without_labels(x, "x"), "x"))
+        X_new, y_new = as_data(X_new, y_new, self.gp.dim)
         X, values = np.vstack([self.X, X_new]), np.concatenate([self.y, y_new])
         if self.gp.noise == 0:
             require_no_contradictions(X, values)

@@ -26,6 +26,7 @@ from sumbo.rng import Seed, as_seed
 from sumbo.space import Space
 from sumbo.surrogate import Surrogate
 from sumbo.typing import Float, Groups, ndarray
+from sumbo.values import aligned, as_floats
 
 KIND = "sumbo optimizer"
 # The key under which a file names the class of a setting that is a decomposition.
@@ -133,7 +134,7 @@ class Optimizer:
         """
         U = self._encode(x, earlier=earlier)
         numbers = self.space.numbers(x)
-        values = _as_values(y, len(numbers), failed=failed)
+        values = _as_values(aligned(x, y), len(numbers), failed=failed)
         history = self._now.history
         for row, u, value in zip(numbers, U, values, strict=True):
             history = history.told(row, u, value, failed=failed)
@@ -366,10 +367,10 @@ def _as_values(y: Any, n: int, *, failed: bool) -> Float[ndarray, " n"]:
             raise ArgumentError(msg)
         return np.full(n, np.nan)
     try:
-        if np.iscomplexobj(y):  # the conversion would drop the imaginary part
+        if y is None:  # NumPy would make it NaN
             raise TypeError
-        values = np.array(y, dtype=np.float64).reshape(-1)
-    except (TypeError, ValueError) as error:
+        values = as_floats(y, "y").reshape(-1)
+    except (TypeError, ArgumentError) as error:
         msg = f"y={y!r} is not a number. Tell a number, or failed=True without y."
         raise ArgumentError(msg) from error
     if len(values) != n:

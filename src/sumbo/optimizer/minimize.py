@@ -21,6 +21,7 @@ from sumbo.optimizer.asktell import Optimizer
 from sumbo.optimizer.engine import as_count
 from sumbo.rng import Seed
 from sumbo.typing import ndarray
+from sumbo.values import as_floats
 
 STOPPED, INTERRUPTED = 99, 130
 
@@ -285,7 +286,9 @@ def _call(callback: Callable[..., Any], result: OptimizeResult) -> None:
 
 def _as_value(value: Any) -> float:
     try:
-        out = float(np.asarray(value).reshape(()))
+        if value is None:  # NumPy would make it NaN
+            raise TypeError
+        out = float(as_floats(value, "value").reshape(()))
     except (TypeError, ValueError) as error:
         msg = f"the objective returned {value!r}, not a number."
         raise ArgumentError(msg) from error

@@ -23,6 +23,7 @@ from sumbo.errors import ArgumentError, MissingExtraError, ProblemError
 from sumbo.registry import Registry, nearest
 from sumbo.space import Space
 from sumbo.typing import Float, ndarray
+from sumbo.values import as_floats, by_labels
 
 # Points may lie outside the box by this fraction of its side: rounding in the
 # conversion from the unit cube. They are moved onto the boundary.
@@ -127,11 +128,7 @@ class Problem:
         return X
 
     def _points(self, x: Any) -> Float[ndarray, "..."]:
-        try:
-            X = np.array(x, dtype=float)
-        except (TypeError, ValueError) as error:
-            msg = f"x={x!r} is not an array of numbers. Pass shape ({self.dim},)."
-            raise ArgumentError(msg) from error
+        X = as_floats(by_labels(x, self.parameters, "x"), "x")
         if X.ndim not in {1, 2} or X.shape[-1] != self.dim:
             msg = (
                 f"x has shape {X.shape}, but {self.name} has {self.dim} coordinates. "

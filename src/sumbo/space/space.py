@@ -34,6 +34,7 @@ from sumbo.space.parameters import (
     where,
 )
 from sumbo.typing import Bool, Float, Group, Groups, ndarray
+from sumbo.values import by_labels, holds_masked, is_frame, is_numbered, is_series
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +71,8 @@ class Space:
         """
         if isinstance(bounds, Space):
             return bounds
+        if is_series(bounds) and not is_numbered(bounds.index):
+            bounds = dict(bounds)
         if isinstance(bounds, Mapping):
             for name, item in bounds.items():
                 if isinstance(item, Parameter) and item.name != name:
@@ -296,6 +299,8 @@ class Space:
         """
         if not (self._is_box and isinstance(x, ndarray) and x.dtype == np.float64):
             return None
+        if isinstance(x, np.ma.MaskedArray):
+            return None
         rows = x[None] if x.ndim == 1 else x
         if rows.ndim != 2 or rows.shape[1] != len(self.parameters):
             return None
@@ -322,10 +327,16 @@ class Space:
 
     def _rows(self, x: Any) -> Shaped[ndarray, "n K"]:
         K = len(self.parameters)
+        x = by_labels(x, self.names, "x")
         if isinstance(x, Mapping):
             x = [x]
         if isinstance(x, list | tuple) and all(isinstance(p, Mapping) for p in x):
             x = [_by_name(point, self.names) for point in x]
+        if isinstance(x, list | tuple) and any(is_series(p) for p in x):
+            x = [by_labels(point, self.names, "x") for point in x]
+        if holds_masked(x):
+            msg = f"x={reprlib.repr(x)} holds masked values. Leave those points out."
+            raise ArgumentError(msg)
         try:
             # Not at once as floats: that would drop imaginary parts, and choices.
             kind = x.dtype.kind if isinstance(x, ndarray) else "O"
@@ -346,6 +357,11 @@ def _items(bounds: Any) -> list[Any]:
     if isinstance(bounds, Bounds):
         lb, ub = np.broadcast_arrays(np.atleast_1d(bounds.lb), np.atleast_1d(bounds.ub))
         return list(zip(lb.tolist(), ub.tolist(), strict=True))
+    if is_frame(bounds):
+        msg = f"bounds are a DataFrame with the columns {list(bounds.columns)}. Pass a "
+        raise ArgumentError(f"{msg}dict of pairs, or an array of shape (P, 2).")
+    if holds_masked(bounds):
+        raise ArgumentError(f"bounds={bounds!r} hold masked values. Fill them.")
     if isinstance(bounds, ndarray) and (bounds.ndim != 2 or bounds.shape[1] != 2):
         msg = f"bounds of shape {bounds.shape} are not of shape (P, 2). Pass one row "
         raise ArgumentError(f"{msg}(lo, hi) per parameter; transpose if need be.")
