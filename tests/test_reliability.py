@@ -25,15 +25,15 @@ def test_a_second_run_on_a_checkpoint_is_refused_and_names_the_owner(tmp_path):
 def test_a_disk_that_fills_leaves_the_value_in_the_error(tmp_path, monkeypatch):
     path = tmp_path / "run.npz"
     full = OSError(errno.ENOSPC, "No space left on device")
-    write, calls = checkpoint._write, []
+    archive, calls = checkpoint._archive, []
 
-    def fill(file, members):
+    def fill(members):
         calls.append(1)
         if len(calls) == 4:
             raise full
-        write(file, members)
+        return archive(members)
 
-    monkeypatch.setattr(checkpoint, "_write", fill)
+    monkeypatch.setattr(checkpoint, "_archive", fill)
     with pytest.raises(CheckpointError) as caught:
         minimize(bowl, BOX, checkpoint=path, **RUN)
     assert caught.value.result.nfev == 3

@@ -155,7 +155,7 @@ def _load(name: str, file: IO[bytes]) -> tuple[dict[str, Any], dict[str, ndarray
         with zipfile.ZipFile(file) as archive:
             _check_sizes(name, archive, os.fstat(file.fileno()).st_size)
             _check_origin(name, archive)
-            _check_seal(content)
+            _check_seal(file)
             members = {
                 key.removesuffix(".npy"): _read(archive, key)
                 for key in archive.namelist()
@@ -247,6 +247,8 @@ def _read(archive: zipfile.ZipFile, key: str) -> ndarray:
         version[0], np.lib.format.read_array_header_2_0
     )
     shape, _, dtype = header(stream)
+    if dtype.hasobject:
+        raise ValueError(f"{key} holds pickled objects, which are never opened")
     # NumPy reserves the memory that is declared before it looks at the content.
     if prod(shape) * dtype.itemsize != len(content) - stream.tell():
         raise ValueError(f"{key} declares {shape} values of {dtype}, and holds others")
@@ -310,7 +312,9 @@ def _check_origin(name: str, archive: zipfile.ZipFile) -> None:
         raise CheckpointError(f"{msg} pip install -U sumbo.")
 
 
-def _check_seal(content: bytes) -> None:
+def _check_seal(file: IO[bytes]) -> None:
+    file.seek(0)
+    content = file.read()
     if _sealed(content) != content:
         raise zipfile.BadZipFile("its checksum differs")
 

@@ -296,37 +296,40 @@ class Optimizer:
             )
             raise CheckpointError(msg)
         try:
-            opt = cls(
-                Space.from_json(header["space"]),
-                method=header["method"],
-                seed=header["seed"],
-                n_init=header["n_init"],
-                transform=header["transform"],
-                init=header["init"],
-                **{k: _from_json(v) for k, v in header["settings"].items()},
-            )
-            packed = checkpoint.join_state(header["state"], _under("state.", arrays))
-            method = opt._engine.method
-            opt._now = Snapshot(
-                history=History.from_arrays(_under("history.", arrays)),
-                state=None if packed is None else method.restore(packed),
-                steps=as_count("steps", header["steps"], 0),
-                asks=as_count("asks", header["asks"], 0),
-                failures=tuple(
-                    Failure(x=tuple(float(v) for v in x), reason=str(reason))
-                    for x, reason in header.get("failures", [])
-                ),
-            )
+            opt = cls._restored(header, arrays)
             wrong = opt._now.history.contradiction(opt.space)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
-            wrong = f"{type(error).__name__}: {error}"
+            raise _inconsistent(path, f"{type(error).__name__}: {error}") from error
         if wrong:
-            msg = f"{path} is not a consistent saved optimizer: {wrong.rstrip('.')}. "
-            msg += "Restore it from a copy, or delete it to start again."
-            raise CheckpointError(msg)
+            raise _inconsistent(path, wrong)
         return opt
 
     # ------------------------------------------------------------------ inside
+    @classmethod
+    def _restored(cls, header: Any, arrays: dict[str, Any]) -> "Optimizer":
+        opt = cls(
+            Space.from_json(header["space"]),
+            method=header["method"],
+            seed=header["seed"],
+            n_init=header["n_init"],
+            transform=header["transform"],
+            init=header["init"],
+            **{k: _from_json(v) for k, v in header["settings"].items()},
+        )
+        packed = checkpoint.join_state(header["state"], _under("state.", arrays))
+        method = opt._engine.method
+        opt._now = Snapshot(
+            history=History.from_arrays(_under("history.", arrays)),
+            state=None if packed is None else method.restore(packed),
+            steps=as_count("steps", header["steps"], 0),
+            asks=as_count("asks", header["asks"], 0),
+            failures=tuple(
+                Failure(x=tuple(float(v) for v in x), reason=str(reason))
+                for x, reason in header.get("failures", [])
+            ),
+        )
+        return opt
+
     def _remember(self, history: History) -> None:
         self._now = replace(self._now, history=history)
 
@@ -354,6 +357,11 @@ class Optimizer:
             )
             warnings.warn(msg, stacklevel=4)
         return U
+
+
+def _inconsistent(path: str | Path, what: str) -> CheckpointError:
+    msg = f"{path} is not a consistent saved optimizer: {what.rstrip('.')}. "
+    return CheckpointError(f"{msg}Restore it from a copy, or delete it to start again.")
 
 
 def _under(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
