@@ -5,11 +5,12 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterable
 from importlib.metadata import entry_points
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from sumbo.errors import ArgumentError, UnknownNameError
 
 T = TypeVar("T")
+S = TypeVar("S")
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -47,14 +48,15 @@ class Registry(Generic[T]):
         self._loaded = False
         self._loading = False
 
-    def register(self, *names: str) -> Callable[[T], T]:
+    def register(self, *names: str) -> Callable[[S], S]:
         """Return a decorator that registers its object under ``names``.
 
         Raises:
             ArgumentError: If a name is taken by another object.
         """
 
-        def add(item: T) -> T:
+        # The type of the item is kept, so that subclasses of it are checked too.
+        def add(item: S) -> S:
             for name in names:
                 if name in self._items and self._items[name] is not item:
                     msg = (
@@ -62,7 +64,7 @@ class Registry(Generic[T]):
                         f"{self._items[name]!r}. Choose another name."
                     )
                     raise ArgumentError(msg)
-                self._items[name] = item
+                self._items[name] = cast(T, item)
             return item
 
         return add

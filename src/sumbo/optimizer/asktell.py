@@ -299,9 +299,10 @@ class Optimizer:
             opt = cls._restored(header, arrays)
             wrong = opt._now.history.contradiction(opt.space)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise _inconsistent(path, f"{type(error).__name__}: {error}") from error
+            what = f"{type(error).__name__}: {error}"
+            raise CheckpointError(_inconsistent(path, what)) from error
         if wrong:
-            raise _inconsistent(path, wrong)
+            raise CheckpointError(_inconsistent(path, wrong))
         return opt
 
     # ------------------------------------------------------------------ inside
@@ -359,9 +360,9 @@ class Optimizer:
         return U
 
 
-def _inconsistent(path: str | Path, what: str) -> CheckpointError:
+def _inconsistent(path: str | Path, what: str) -> str:
     msg = f"{path} is not a consistent saved optimizer: {what.rstrip('.')}. "
-    return CheckpointError(f"{msg}Restore it from a copy, or delete it to start again.")
+    return f"{msg}Restore it from a copy, or delete it to start again."
 
 
 def _under(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
