@@ -1,5 +1,7 @@
 """From records to charts, figures, tables, the report and the export."""
 
+import csv
+import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -9,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import study_fakes as fakes
-from sumbo.errors import StudyError
+from sumbo.errors import ArgumentError, StudyError
 from sumbo.study import (
     charts,
     export,
@@ -322,6 +324,25 @@ def test_the_export_has_one_row_per_evaluation(folder, tmp_path):
     asked = record.ask_cpu_s.repeat([10, 10, 3]) / sizes
     assert_allclose([row[10] for row in got][6:], asked, rtol=1e-15)
     assert {row[13] for row in got} == {record.cell.id}
+
+
+def test_the_export_is_csv_where_the_name_says_so(folder, tmp_path):
+    pytest.importorskip("duckdb")
+    out = export(folder, tmp_path / "all.csv")
+    with out.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    record = fakes.fake_record(
+        next(c for c in DESIGN.all_cells() if c.name == "rover-struct-b10-r004")
+    )
+    rows = [row for row in rows if row["cell"] == record.cell.id]
+    assert_array_equal([float(row["y"]) for row in rows], record.y)
+    assert_array_equal([json.loads(row["x"]) for row in rows], record.x)
+
+
+def test_an_export_of_unknown_kind_is_refused(folder, tmp_path):
+    pytest.importorskip("duckdb")
+    with pytest.raises(ArgumentError, match=r"\.parquet nor in \.csv"):
+        export(folder, tmp_path / "all.xlsx")
 
 
 def test_nothing_is_exported_from_a_damaged_study(tmp_path):
