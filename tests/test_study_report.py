@@ -300,6 +300,40 @@ def test_the_lowest_median_is_marked(results):
     assert header == ["problem", "ts", "ats", "struct"]
 
 
+# ------------------------------------------------------- outside the folder
+def paths_in(folder):
+    return {path.relative_to(folder) for path in folder.rglob("*")}
+
+
+def test_names_of_problems_do_not_lead_out_of_the_report(tmp_path):
+    names = ("../../../up", "a/b", "a_b", str(tmp_path / "absolute"))
+    folder = tmp_path / "outer" / "study"
+    fakes.write_study(folder, fakes.design(problems=names, replicates=2))
+    report(folder)
+    outside = [p for p in paths_in(tmp_path) if p.parts[:2] != ("outer", "study")]
+    assert outside == [folder.parent.relative_to(tmp_path)]
+    drawn = list((folder / "report" / "figures").glob("convergence-*.svg"))
+    assert len(drawn) == len(names)
+
+
+def test_a_design_that_leads_out_of_the_folder_is_not_written(tmp_path):
+    with pytest.raises(StudyError, match="file name"):
+        write_design(tmp_path / "study", fakes.design(name="../../up"))
+    assert paths_in(tmp_path) == set()
+
+
+@pytest.mark.parametrize("link", ["report", "report/figures", "report/figures/x.svg"])
+def test_a_report_is_not_written_through_a_link(tmp_path, link):
+    folder, target = tmp_path / "study", tmp_path / "target"
+    fakes.write_study(folder, fakes.design(replicates=2))
+    target.mkdir()
+    (folder / link).parent.mkdir(parents=True, exist_ok=True)
+    (folder / link).symlink_to(target)
+    with pytest.raises(StudyError, match="is a link to"):
+        report(folder)
+    assert paths_in(target) == set()
+
+
 # ------------------------------------------------------------------ the export
 def test_the_export_has_one_row_per_evaluation(folder, tmp_path):
     duckdb = pytest.importorskip("duckdb")
