@@ -39,7 +39,7 @@ def invoke(*words):
 
 
 def space():
-    return space_of([], ["a:0.2:1.9"], ["b:1:6"], [])
+    return space_of([("real", "a:0.2:1.9"), ("integer", "b:1:6")])
 
 
 def test_version_is_that_of_the_package():
@@ -126,7 +126,7 @@ def test_run_without_any_success_exits_with_an_error():
 
 def test_values_cannot_become_commands(tmp_path):
     trap = tmp_path / "trap"
-    choices = space_of([], [], [], [f"mode:plain,; touch {trap}"])
+    choices = space_of([("choice", f"mode:plain,; touch {trap}")])
     command = Command.of("echo {mode} 4.5", choices, None)
     with pytest.raises(EvaluationError, match="not a number"):
         command([f"; touch {trap}"])
@@ -172,28 +172,46 @@ def test_functions_are_loaded_by_name():
 
 
 def test_parameters_are_read_from_options():
-    parsed = space_of(["-1:2*2"], ["rate:1e-4:1:log"], ["n:1:9"], ["mode:a,b"])
-    assert parsed.names == ("x0", "x1", "rate", "n", "mode")
-    assert parsed.parameters[0] == Real("x0", -1.0, 2.0)
-    assert parsed.parameters[2] == Real("rate", 1e-4, 1.0, log=True)
+    options = [("choice", "mode:a,b"), ("bounds", "-1:2*2"), ("integer", "n:1:9")]
+    options += [("real", "rate:1e-4:1:log"), ("bounds", "3:7")]
+    parsed = space_of(options)
+    assert parsed.names == ("mode", "x0", "x1", "n", "rate", "x2")
+    assert parsed.parameters[1] == Real("x0", -1.0, 2.0)
     assert parsed.parameters[3] == Integer("n", 1, 9)
+    assert parsed.parameters[4] == Real("rate", 1e-4, 1.0, log=True)
+
+
+def test_function_gets_its_parameters_in_the_order_of_the_options(
+    tmp_path, monkeypatch
+):
+    source = "def loss(x):\n    return (x[0] == 'c') + x[1] / 10 + x[2] / 100 + x[3]\n"
+    (tmp_path / "ordered.py").write_text(source)
+    monkeypatch.chdir(tmp_path)
+    options = ["--choice", "mode:c,d", "--integer=k:3:5", "--real", "a:0.2:0.4"]
+    options += ["--integer", "j:7:9", "--budget", 3, "--n-init", 2, "--json", "-"]
+    result = invoke("minimize", *options, "--quiet", "ordered:loss")
+    found = json.loads(result.stdout)
+    assert list(found["x"]) == ["mode", "k", "a", "j"]
+    mode, k, a, j = found["x"].values()
+    assert found["fun"] == (mode == "c") + k / 10 + a / 100 + j
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        (["0"], [], [], []),
-        (["0:1*x"], [], [], []),
-        ([], ["a:0"], [], []),
-        ([], ["a:0:1:lin"], [], []),
-        ([], ["a:zero:1"], [], []),
-        ([], [], [], ["mode"]),
-        ([], [], [], []),
+        [("bounds", "0")],
+        [("bounds", "0:1*x")],
+        [("bounds", "0:1*")],
+        [("real", "a:0")],
+        [("real", "a:0:1:lin")],
+        [("real", "a:zero:1")],
+        [("choice", "mode")],
+        [],
     ],
 )
 def test_unreadable_parameters_are_refused(options):
     with pytest.raises(ArgumentError):
-        space_of(*options)
+        space_of(options)
 
 
 def test_groups_and_settings_are_read_from_options():

@@ -90,6 +90,10 @@ def test_the_identity_of_a_cell_never_changes():
         ("7 =", "0 =", "batch size '0'"),
         ("settings.ts", "settings.qff", "settings.qff belongs to no method"),
         ("seed = 19", "seed = ", "is not a TOML file"),
+        ("seed = 19", 'seed = 19\nname = "../up"', "cannot be part of a file name"),
+        ("seed = 19", 'seed = 19\nname = "/tmp/x"', "cannot be part of a file name"),
+        ("seed = 19", 'seed = 19\nname = "a\\u0000"', "cannot be part of a file name"),
+        ("seed = 19", "seed = 19\nname = 5", "name=5 cannot be part"),
         ("seed = 19", 'seed = 19\nmodules = ["no_such"]', "cannot be imported"),
     ],
 )

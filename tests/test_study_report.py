@@ -1,5 +1,7 @@
 """From records to charts, figures, tables, the report and the export."""
 
+import csv
+import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -9,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import study_fakes as fakes
-from sumbo.errors import StudyError
+from sumbo.errors import ArgumentError, StudyError
 from sumbo.study import (
     charts,
     export,
@@ -298,6 +300,40 @@ def test_the_lowest_median_is_marked(results):
     assert header == ["problem", "ts", "ats", "struct"]
 
 
+# ------------------------------------------------------- outside the folder
+def paths_in(folder):
+    return {path.relative_to(folder) for path in folder.rglob("*")}
+
+
+def test_names_of_problems_do_not_lead_out_of_the_report(tmp_path):
+    names = ("../../../up", "a/b", "a_b", str(tmp_path / "absolute"))
+    folder = tmp_path / "outer" / "study"
+    fakes.write_study(folder, fakes.design(problems=names, replicates=2))
+    report(folder)
+    outside = [p for p in paths_in(tmp_path) if p.parts[:2] != ("outer", "study")]
+    assert outside == [folder.parent.relative_to(tmp_path)]
+    drawn = list((folder / "report" / "figures").glob("convergence-*.svg"))
+    assert len(drawn) == len(names)
+
+
+def test_a_design_that_leads_out_of_the_folder_is_not_written(tmp_path):
+    with pytest.raises(StudyError, match="file name"):
+        write_design(tmp_path / "study", fakes.design(name="../../up"))
+    assert paths_in(tmp_path) == set()
+
+
+@pytest.mark.parametrize("link", ["report", "report/figures", "report/figures/x.svg"])
+def test_a_report_is_not_written_through_a_link(tmp_path, link):
+    folder, target = tmp_path / "study", tmp_path / "target"
+    fakes.write_study(folder, fakes.design(replicates=2))
+    target.mkdir()
+    (folder / link).parent.mkdir(parents=True, exist_ok=True)
+    (folder / link).symlink_to(target)
+    with pytest.raises(StudyError, match="is a link to"):
+        report(folder)
+    assert paths_in(target) == set()
+
+
 # ------------------------------------------------------------------ the export
 def test_the_export_has_one_row_per_evaluation(folder, tmp_path):
     duckdb = pytest.importorskip("duckdb")
@@ -322,6 +358,25 @@ def test_the_export_has_one_row_per_evaluation(folder, tmp_path):
     asked = record.ask_cpu_s.repeat([10, 10, 3]) / sizes
     assert_allclose([row[10] for row in got][6:], asked, rtol=1e-15)
     assert {row[13] for row in got} == {record.cell.id}
+
+
+def test_the_export_is_csv_where_the_name_says_so(folder, tmp_path):
+    pytest.importorskip("duckdb")
+    out = export(folder, tmp_path / "all.csv")
+    with out.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    record = fakes.fake_record(
+        next(c for c in DESIGN.all_cells() if c.name == "rover-struct-b10-r004")
+    )
+    rows = [row for row in rows if row["cell"] == record.cell.id]
+    assert_array_equal([float(row["y"]) for row in rows], record.y)
+    assert_array_equal([json.loads(row["x"]) for row in rows], record.x)
+
+
+def test_an_export_of_unknown_kind_is_refused(folder, tmp_path):
+    pytest.importorskip("duckdb")
+    with pytest.raises(ArgumentError, match=r"\.parquet nor in \.csv"):
+        export(folder, tmp_path / "all.xlsx")
 
 
 def test_nothing_is_exported_from_a_damaged_study(tmp_path):

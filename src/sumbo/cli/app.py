@@ -8,6 +8,7 @@ from rich.console import Console
 
 import sumbo
 from sumbo.cli import demo, listings, minimize, study
+from sumbo.cli.parameters import Ordered
 from sumbo.errors import SumboError
 
 
@@ -50,7 +51,7 @@ def main(
     del version
 
 
-app.command("minimize")(minimize.minimize)
+app.command("minimize", cls=Ordered)(minimize.minimize)
 app.command("methods")(listings.methods)
 app.command("problems")(listings.problems)
 app.command("demo")(demo.demo)

@@ -13,6 +13,7 @@ from sumbo import problems as all_problems
 from sumbo.methods import METHODS
 from sumbo.problems.base import available, info
 from sumbo.problems.shear.files import locate
+from sumbo.study.storage import file_stem
 
 
 def methods(
@@ -78,7 +79,7 @@ def problems(
     table.add_row("installed", "yes" if ready else f"no: {reason}")
     console.print(table)
     if plot:
-        path = out or Path(f"{name}.png")
+        path = out or Path(f"{file_stem(name)}.png")
         _draw(name, seed, path)
         console.print(f"wrote {path}")
 

@@ -19,14 +19,13 @@ from rich.table import Table
 
 import sumbo
 from sumbo.cli.objective import Command, load_function
-from sumbo.cli.parameters import groups_of, settings_of, space_of
+from sumbo.cli.parameters import declared, groups_of, settings_of, space_of
 from sumbo.errors import ArgumentError
 from sumbo.space import Space
 
-Many = Annotated[list[str], typer.Option()]
-
 
 def minimize(
+    ctx: typer.Context,
     function: Annotated[
         str | None,
         typer.Argument(help="The objective, as package.module:function."),
@@ -92,8 +91,11 @@ def minimize(
     sumbo minimize mypackage.model:loss --bounds 0:1*5 --budget 60
     sumbo minimize --command './simulate --a {a} --b {b}' \\
         --real a:0:1 --real b:1e-4:1:log --workers 4 --checkpoint run.npz
+    A function gets the parameters in the order of the options.
     """  # noqa: D301 (\b keeps the lines of the example apart)
-    space = space_of(bounds or [], real or [], integer or [], choice or [])
+    space = space_of(
+        declared(ctx, bounds=bounds, real=real, integer=integer, choice=choice)
+    )
     objective = _objective(function, command, space, timeout)
     console = Console(stderr=True, quiet=quiet)
     options: dict[str, Any] = {

@@ -1,33 +1,59 @@
 """Parameters, groups and settings as they are written on the command line."""
 
 import json
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
+
+import typer
+from typer.core import TyperCommand
 
 from sumbo.errors import ArgumentError
 from sumbo.space import Categorical, Integer, Parameter, Real, Space
 
+_GIVEN = "sumbo.given"  # names of the options, in a context's meta
 
-def space_of(
-    bounds: list[str], real: list[str], integer: list[str], choice: list[str]
-) -> Space:
-    """Return the space that the options declare, numbered bounds first.
+
+class Ordered(TyperCommand):
+    """A command that remembers the order of all its options, whatever their kind.
+
+    Typer hands over one list per option. A function takes its parameters by position,
+    so the order across those lists decides what its arguments mean.
+    """
+
+    context_class = typer.Context
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Return the arguments left over, after noting the options that were given."""
+        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        ctx.meta[_GIVEN] = [option.name for option in given]
+        return super().parse_args(ctx, args)
+
+
+def declared(ctx: Any, **values: list[str] | None) -> list[tuple[str, str]]:
+    """Return (option, text) for the repeatable options ``values``, as they were given.
+
+    ``ctx`` is the context of an ``Ordered`` command.
+    """
+    texts = {option: iter(given or []) for option, given in values.items()}
+    return [(name, next(texts[name])) for name in ctx.meta[_GIVEN] if name in texts]
+
+
+def space_of(options: Sequence[tuple[str, str]]) -> Space:
+    """Return the space that (option, text) pairs declare, in their order.
 
     Raises:
         ArgumentError: If an option cannot be read, or there is none.
     """
     parameters: list[Parameter] = []
-    for text in bounds:
-        pair, _, times = text.partition("*")
-        fields = pair.split(":")
-        if len(fields) != 2 or (times and not times.isdigit()):
-            msg = f"--bounds {text!r} is not LO:HI, or LO:HI*TIMES, as in 0:1*10."
-            raise ArgumentError(msg)
-        lo, hi = (_number(field, "--bounds", text) for field in fields)
-        for _ in range(int(times or 1)):
-            parameters.append(Real(f"x{len(parameters)}", lo, hi))
-    parameters += [_numeric(Real, "--real", text) for text in real]
-    parameters += [_numeric(Integer, "--integer", text) for text in integer]
-    parameters += [_choice(text) for text in choice]
+    unnamed = 0
+    for option, text in options:
+        if option == "bounds":
+            new = _bounds(text, unnamed)
+            unnamed += len(new)
+            parameters += new
+        else:
+            parameters.append(_NAMED[option](text))
     if not parameters:
         msg = "no parameters. Declare some: --bounds 0:1*5, or --real rate:1e-4:1:log."
         raise ArgumentError(msg)
@@ -61,6 +87,16 @@ def settings_of(pairs: list[str]) -> dict[str, Any]:
     return out
 
 
+def _bounds(text: str, first: int) -> list[Parameter]:
+    pair, star, times = text.partition("*")
+    fields = pair.split(":")
+    if len(fields) != 2 or (star and not times.isdecimal()):
+        msg = f"--bounds {text!r} is not LO:HI, or LO:HI*TIMES, as in 0:1*10."
+        raise ArgumentError(msg)
+    lo, hi = (_number(field, "--bounds", text) for field in fields)
+    return [Real(f"x{first + i}", lo, hi) for i in range(int(times or 1))]
+
+
 def _numeric(kind: type[Real] | type[Integer], option: str, text: str) -> Parameter:
     fields = text.split(":")
     if len(fields) not in (3, 4) or (len(fields) == 4 and fields[3] != "log"):
@@ -76,6 +112,13 @@ def _choice(text: str) -> Categorical:
         msg = f"--choice {text!r} is not NAME:A,B,C."
         raise ArgumentError(msg)
     return Categorical(name, tuple(c.strip() for c in choices.split(",")))
+
+
+_NAMED: dict[str, Callable[[str], Parameter]] = {
+    "real": partial(_numeric, Real, "--real"),
+    "integer": partial(_numeric, Integer, "--integer"),
+    "choice": _choice,
+}
 
 
 def _number(field: str, option: str, text: str) -> float:

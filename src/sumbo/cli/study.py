@@ -103,9 +103,9 @@ def report(folder: Folder) -> None:
 @app.command()
 def export(
     folder: Folder,
-    out: Annotated[Path, typer.Option(help="A .parquet file, one row per evaluation.")],
+    out: Annotated[Path, typer.Option(help="A .parquet or .csv file.")],
 ) -> None:
-    """Write all evaluations into one table."""
+    """Write all evaluations into one table, one row each."""
     Console().print(f"wrote {study.export(folder, out)}", highlight=False)
 
 

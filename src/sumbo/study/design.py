@@ -176,6 +176,7 @@ def design_from(table: Mapping[str, Any], source: str) -> Design:
             least = 1 if key in {"replicates", "n_init"} else 0
             values[key] = _integer(values[key], key, source, least)
     values["methods"] = _methods(values["methods"], source)
+    _check_name(values["name"], source)
     design = Design(**values)
     stray = set(design.settings) - design.method_names
     if stray:
@@ -230,6 +231,17 @@ def _check_names(design: Design, source: str) -> None:
             if name not in known:
                 msg = f"{source}: {kind} {name!r} is unknown. {nearest(name, known)}"
                 raise StudyError(msg)
+
+
+def _check_name(name: Any, source: str) -> None:
+    # It becomes part of a file name, also when somebody else wrote the design.
+    text = isinstance(name, str) and name.isprintable() and name.strip(". ")
+    if not text or any(mark in name for mark in "/\\:"):
+        msg = (
+            f"{source}: name={name!r} cannot be part of a file name. Use letters, "
+            "digits, '-' and '_'."
+        )
+        raise StudyError(msg)
 
 
 def _strings(value: Any, key: str, source: str) -> tuple[str, ...]:

@@ -1,10 +1,10 @@
-"""All evaluations of a study as one Parquet table."""
+"""All evaluations of a study as one table, in Parquet or CSV."""
 
 import glob
 import os
 from pathlib import Path
 
-from sumbo.errors import MissingExtraError, StudyError
+from sumbo.errors import ArgumentError, MissingExtraError, StudyError
 from sumbo.study.storage import finished
 
 # DuckDB reads the records itself. All lists have one item per evaluation k before
@@ -47,13 +47,17 @@ ORDER BY problem, batch, method, replicate, eval
 
 
 def export(folder: str | Path, out: str | Path) -> Path:
-    """Return the path of a Parquet file with one row per evaluation.
+    """Return the path of a table with one row per evaluation.
+
+    The suffix of ``out`` chooses the format: .parquet or .csv. In a CSV file the point
+    x is one field, written as a list.
 
     Columns: problem, dim, method, batch, replicate, eval, x, y, best, fit_cpu_s,
     ask_cpu_s, eval_s, seed, cell. Times of asks are per point, and null for the
     initial points.
 
     Raises:
+        ArgumentError: If the suffix is another.
         MissingExtraError: If duckdb is not installed.
         StudyError: If there is nothing to export or the file cannot be written.
     """
@@ -63,6 +67,9 @@ def export(folder: str | Path, out: str | Path) -> Path:
         msg = 'exports need duckdb. Run: pip install "sumbo[study]"'
         raise MissingExtraError(msg) from error
     folder, out = Path(folder), Path(out)
+    if out.suffix.lower() not in (".parquet", ".csv"):
+        msg = f"out={str(out)!r} ends neither in .parquet nor in .csv. Choose one."
+        raise ArgumentError(msg)
     if not finished(folder):  # every record is checked before any is exported
         msg = f"{folder} holds no finished cell yet. Run the study first."
         raise StudyError(msg)
@@ -72,7 +79,11 @@ def export(folder: str | Path, out: str | Path) -> Path:
         with duckdb.connect() as connection:
             records = f"{glob.escape(str(folder))}/records/*.json"
             connection.execute("SET VARIABLE records = ?", [records])
-            connection.sql(_QUERY).write_parquet(str(unfinished), compression="zstd")
+            table = connection.sql(_QUERY)
+            if out.suffix.lower() == ".csv":
+                table.write_csv(str(unfinished), header=True)
+            else:
+                table.write_parquet(str(unfinished), compression="zstd")
         unfinished.replace(out)
     except (OSError, duckdb.Error) as error:
         unfinished.unlink(missing_ok=True)

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from sumbo.errors import StudyError
 from sumbo.study import charts, figures, page, tables
 from sumbo.study.results import Results, load
-from sumbo.study.storage import write_atomically
+from sumbo.study.storage import file_stem, write_atomically
 from sumbo.study.verdict import Verdict, verdict
 
 # What the study compares: exact Thompson sampling, and without bilateral uncertainty.
@@ -29,10 +30,14 @@ def report(folder: str | Path, extra_figures: Sequence[ExtraFigure] = ()) -> Pat
 
     ``extra_figures`` are (title, caption, draw); draw(path) writes one figure into a
     path that ends in .png or in .svg.
+
+    Raises:
+        StudyError: If the folder of the report leads somewhere else.
     """
     folder = Path(folder)
     results = load(folder)
     out = folder / "report"
+    _check_no_links(out)
     answer = verdict(results, EXACT, ADDITIVE)
     sections = (
         ("answer", "Question and answer", _answer(answer, results.batches)),
@@ -57,6 +62,14 @@ def report(folder: str | Path, extra_figures: Sequence[ExtraFigure] = ()) -> Pat
     index = out / "index.html"
     write_atomically(index, page.page(f"Study {results.design.name}", body))
     return index
+
+
+def _check_no_links(out: Path) -> None:
+    # The folder may be somebody else's: a link in it would choose what is overwritten.
+    for path in (out, *out.rglob("*")):
+        if path.is_symlink():
+            msg = f"{path} is a link to {path.readlink()}. Remove it, then try again."
+            raise StudyError(msg)
 
 
 def _partial(results: Results) -> list[str]:
@@ -127,7 +140,7 @@ def _convergence(results: Results, out: Path) -> list[str]:
     )
     parts = [page.paragraph(how)]
     for problem in results.problems:
-        path = out / f"convergence-{problem}"
+        path = out / f"convergence-{file_stem(problem)}"
         figures.draw_convergence(charts.convergence(results, problem), path)
         caption = f"Best value after each evaluation; {_replicates(results, problem)}."
         parts.append(page.figure(path, f"Convergence on {problem}", caption))

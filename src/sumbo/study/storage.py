@@ -30,6 +30,7 @@ from sumbo.typing import Float, ndarray
 
 FORMAT = 1
 _SEAL = re.compile(rb'"digest": "([0-9a-f]{32})"\n}\n\Z')
+_UNSAFE = re.compile(r"^\.|[^A-Za-z0-9._-]")  # a leading dot would hide the file
 _STALE_AFTER = 3600.0  # seconds; no write takes this long
 _ARRAYS = ("y", "fit_cpu_s", "ask_cpu_s", "eval_s")
 
@@ -66,9 +67,15 @@ class Failure:
     host: str
 
 
+def file_stem(name: str) -> str:
+    """Return ``name`` as part of a file name, different for every name."""
+    safe = _UNSAFE.sub("_", name)
+    return name if safe == name else f"{safe}-{digest(name)}"
+
+
 def filename(cell: Cell) -> str:
     """Return the file name of a cell: readable, and unique by its identity."""
-    return f"{re.sub(r'[^A-Za-z0-9._-]', '_', cell.name)}-{cell.id}.json"
+    return f"{_UNSAFE.sub('_', cell.name)}-{cell.id}.json"
 
 
 def encode(record: Record) -> str:
