@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 
 import study_fakes as fakes
 from sumbo.problems import get
+from sumbo.search import candidates, draws
 from sumbo.study.cell import optimizer_seed, problem_of, run_cell
 from sumbo.study.design import Cell
 
@@ -22,6 +23,7 @@ CELL = Cell(
     preset="paper",
     settings={},
 )
+OLD_SEED = 780152892  # of this cell, before methods shared their random numbers
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +80,58 @@ def test_the_same_cell_gives_the_same_result(record):
     assert_array_equal(again.y, record.y)
 
 
-def test_every_cell_has_an_optimizer_seed_of_its_own():
+def test_the_methods_of_a_replicate_share_the_seed_of_their_optimizer():
     cells = list(fakes.design().cells())
+    seeds: dict = {}
+    for cell in cells:
+        place = (cell.problem, cell.batch, cell.replicate)
+        seeds.setdefault(place, set()).add(optimizer_seed(cell))
+    assert len({cell.method for cell in cells}) > 1
+    assert all(len(found) == 1 for found in seeds.values())
+    assert len(set.union(*seeds.values())) == len(seeds)
+
+
+def test_without_common_random_numbers_every_cell_has_a_seed_of_its_own():
+    cells = list(replace(fakes.design(), common_random_numbers=False).cells())
     assert len({optimizer_seed(cell) for cell in cells}) == len(cells)
+    # A promise to old studies, whose records hold such seeds.
+    assert optimizer_seed(CELL) == OLD_SEED
+
+
+@pytest.mark.parametrize("batch", [1, 10])
+def test_ts_and_ats_of_a_replicate_see_the_same_partitions_and_candidates(
+    batch, monkeypatch
+):
+    seen = {}
+    for method in ("ts", "ats"):
+        asks: list = []
+
+        def spy(rng, data, parts, count, how, asks=asks):
+            Z = candidates.draw_candidates(rng, data, parts, count, how)
+            asks.append((parts, Z))
+            return Z
+
+        monkeypatch.setattr(draws, "draw_candidates", spy)
+        run_cell(
+            replace(
+                CELL,
+                problem="ackley5",
+                method=method,
+                batch=batch,
+                n_init=11,
+                acquisitions=30,
+                common_random_numbers=True,
+            )
+        )
+        seen[method] = asks
+    assert len(seen["ts"]) == len(seen["ats"]) == 30 // batch
+    for (parts, Z), (other_parts, other_Z) in zip(*seen.values(), strict=True):
+        assert parts == other_parts
+        for Zm, other in zip(Z, other_Z, strict=True):
+            assert len(Zm) == 500
+            assert_array_equal(Zm, other)
+    structures = {tuple(part.coordinates for part in parts) for parts, _ in seen["ts"]}
+    assert len(structures) > 1
 
 
 @pytest.mark.external

@@ -9,6 +9,7 @@ import study_fakes as fakes
 from sumbo.errors import StudyError
 from sumbo.methods import METHODS
 from sumbo.study import load_design, select
+from sumbo.study.design import design_from
 
 STUDIES = Path(__file__).parents[1] / "studies"
 TOML = """
@@ -62,6 +63,7 @@ def test_settings_reach_the_cells_of_their_method_only(tmp_path):
         {"acquisitions": 8},
         {"preset": "default"},
         {"settings": {"beta": 1.70001}},
+        {"common_random_numbers": False},
     ],
 )
 def test_the_identity_of_a_cell_depends_on_every_field(change):
@@ -72,7 +74,23 @@ def test_the_identity_of_a_cell_depends_on_every_field(change):
 def test_the_identity_of_a_cell_never_changes():
     # Records on disk are found by it, so this literal is a promise to old studies.
     cell = next(fakes.design().cells())
-    assert cell.id == "55b067b34b1e73ae"
+    assert cell.id == "c5652f3880a2ccdd"
+    # That of studies from before methods shared their random numbers.
+    assert replace(cell, common_random_numbers=False).id == "55b067b34b1e73ae"
+
+
+def test_a_new_design_has_common_random_numbers_unless_it_says_otherwise(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(TOML)
+    assert load_design(path).common_random_numbers
+    path.write_text("common_random_numbers = false" + TOML)
+    assert not load_design(path).common_random_numbers
+
+
+def test_a_stored_design_without_the_field_had_a_seed_for_each_method():
+    table = {"name": "old", "seed": 5, "problems": ["levy5"], "replicates": 2}
+    table |= {"methods": {"1": ["ts", "ats"]}}
+    assert not design_from(table, source="old.json").common_random_numbers
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ on the seed, the purpose and ``t`` alone.
 
 import hashlib
 import secrets
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,35 @@ def rng_at(seed: int, purpose: str, *steps: int) -> np.random.Generator:
     # SeedSequence drops trailing zeros: without the count, (…, 0) would equal (…).
     address = [seed, tag, len(steps), *steps]
     return np.random.default_rng(np.random.SeedSequence(address))
+
+
+class Streams(NamedTuple):
+    """The randomness of one ask, by purpose.
+
+    Methods with the same seed share what they have in common: the groups and the
+    candidates do not depend on how many normal variates another method draws.
+
+    Attributes:
+        structure: Groups and starts of fits.
+        candidates: Candidate points.
+        normals: Normal variates of draws from the posterior.
+    """
+
+    structure: np.random.Generator
+    candidates: np.random.Generator
+    normals: np.random.Generator
+
+
+def split(rng: np.random.Generator) -> Streams:
+    """Return the streams of one ask; what one of them draws shifts no other.
+
+    Examples:
+        >>> a, b = split(rng_at(3, "ask", 20)), split(rng_at(3, "ask", 20))
+        >>> _ = a.structure.random(1000)
+        >>> bool(a.candidates.random() == b.candidates.random())
+        True
+    """
+    return Streams(*rng.spawn(len(Streams._fields)))
 
 
 def as_seed(seed: Seed) -> int:

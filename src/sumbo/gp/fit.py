@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from sumbo.errors import ArgumentError, NotPositiveDefiniteError
+from sumbo.gp.adam import Slope, climb
 from sumbo.gp.evidence import Evidence, Hyperparameters
 from sumbo.linalg import one_blas_thread
 from sumbo.rng import rng_at
@@ -263,7 +264,9 @@ class AdamFit:
 
     This is the fit of [wycoff2025]: maximum likelihood in the log-parameters, step
     1e-4, 1 000 iterations, the mean kept. Each log-parameter moves by about 0.1 at
-    most, so the starting values matter. Adam is [kingma2014] Alg. 1.
+    most, so the starting values matter. Adam is [kingma2014] Alg. 1; most of its
+    gradients are interpolated along the path, which changes log-parameters by less than
+    1e-6, see ``gp.adam``.
     """
 
     steps: int = 1000
@@ -280,33 +283,23 @@ class AdamFit:
         if start.noise == 0:
             msg = "noise=0 cannot be fitted by Adam. Start from a small one, like 1e-2."
             raise ArgumentError(msg)
-        theta = good = start.log()
-        first, second = np.zeros_like(theta), np.zeros_like(theta)
-        jitter, last = 0.0, math.nan
-        events: tuple[str, ...] = ()
-        step = 0
+
+        def evaluate(theta: Float[ndarray, " p"]) -> Slope:
+            value = evidence.evaluate(start.from_log(theta), y)
+            return Slope(value.log_likelihood, value.gradient, value.jitter)
+
         with one_blas_thread():
-            for step in range(1, self.steps + 1):
-                try:
-                    value = evidence.evaluate(start.from_log(theta), y)
-                except NotPositiveDefiniteError:
-                    events = (f"step {step}: not positive definite; went back one",)
-                    theta = good
-                    break
-                good = theta
-                jitter, last = max(jitter, value.jitter), value.log_likelihood
-                first = 0.9 * first + 0.1 * value.gradient
-                second = 0.999 * second + 0.001 * value.gradient**2
-                m_hat = first / (1 - 0.9**step)
-                v_hat = second / (1 - 0.999**step)
-                theta = theta + self.step_size * m_hat / (np.sqrt(v_hat) + 1e-8)
-        return start.from_log(theta), FitInfo(
+            found = climb(evaluate, start.log(), self.steps, self.step_size)
+        events: tuple[str, ...] = ()
+        if found.failed_at:
+            events = (f"step {found.failed_at}: not positive definite; went back one",)
+        return start.from_log(found.theta), FitInfo(
             how="adam",
-            log_likelihood=last,
-            log_posterior=last,
-            evaluations=step,
+            log_likelihood=found.value,
+            log_posterior=found.value,
+            evaluations=found.evaluations,
             starts=1,
-            jitter=jitter,
+            jitter=found.jitter,
             events=events,
         )
 

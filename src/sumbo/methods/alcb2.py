@@ -9,6 +9,7 @@ from sumbo.acquisition.bound import Bound
 from sumbo.data import Data
 from sumbo.errors import ArgumentError
 from sumbo.methods.base import METHODS, CandidateSearch, Info
+from sumbo.rng import split
 from sumbo.search import (
     Parts,
     components,
@@ -49,12 +50,13 @@ class AdditiveLCB(CandidateSearch):
         self, rng: np.random.Generator, state: AdditiveState | None, data: Data, q: int
     ) -> tuple[Float[ndarray, "q P"], AdditiveState, Info]:
         """Return q minimisers, each chosen with the earlier ones fantasised."""
-        surrogate, state = self.update(rng, state, data, q)
+        streams = split(rng)
+        surrogate, state = self.update(streams.structure, state, data, q)
         info = Info.of(surrogate)
         surrogate = surrogate.fantasised(data.pending)
         out = np.empty((q, data.domain.dim))
         for i in range(q):
-            out[i] = self._minimise(rng, surrogate)
+            out[i] = self._minimise(streams.candidates, surrogate)
             if i + 1 < q:
                 surrogate = surrogate.fantasised(out[i : i + 1])
         return out, state, info

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sumbo.methods.base import METHODS, ThompsonSampling
-from sumbo.sampling.expansion import Drawing, expand_marginal
+from sumbo.sampling.expansion import MARGINAL, Drawing
 
 
 @METHODS.register("ats")
@@ -17,4 +17,4 @@ class AdditiveThompson(ThompsonSampling):
 
     cite: ClassVar[str] = "wycoff2025"
     label: ClassVar[str] = "TS (additive)"
-    draw: ClassVar[Drawing] = staticmethod(expand_marginal)
+    draw: ClassVar[Drawing] = MARGINAL

@@ -11,6 +11,7 @@ import numpy as np
 from sumbo.data import Data, Transform
 from sumbo.errors import ArgumentError
 from sumbo.registry import Registry, nearest
+from sumbo.rng import split
 from sumbo.sampling.expansion import Drawing
 from sumbo.search import Candidates, CandidateSettings, minimise_draws
 from sumbo.state import State
@@ -199,12 +200,13 @@ class ThompsonSampling(CandidateSearch):
         self, rng: np.random.Generator, state: DrawState | None, data: Data, q: int
     ) -> tuple[Float[ndarray, "q P"], DrawState, Info]:
         """Return the minimisers of q draws."""
-        surrogate, model = self.update(rng, state, data, q)
+        streams = split(rng)
+        surrogate, model = self.update(streams.structure, state, data, q)
         candidates = None
         if state is not None and not surrogate.refitted:
             candidates = state.candidates
         U, candidates = minimise_draws(
-            rng,
+            streams,
             self.draw,
             surrogate.posterior,
             surrogate.data,

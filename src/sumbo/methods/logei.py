@@ -9,7 +9,8 @@ from sumbo.acquisition.improvement import Averaged, Improvement
 from sumbo.data import Data
 from sumbo.errors import require_positive_integer
 from sumbo.methods.base import METHODS, Info, Method
-from sumbo.sampling.expansion import expand_joint
+from sumbo.rng import split
+from sumbo.sampling.expansion import JOINT
 from sumbo.search import CandidateSettings, free_coordinates, minimise_draws
 from sumbo.search.whole import minimise_whole, whole_candidates
 from sumbo.surrogate import AdditiveModel, AdditiveState, Surrogate
@@ -100,7 +101,7 @@ class LogExpectedImprovement(AdditiveModel, Method):
                 surrogate = surrogate.fantasised(out[i : i + 1])
         if count:
             out[q - count :], _ = minimise_draws(
-                rng, expand_joint, post, data, count, _SEARCH
+                split(rng), JOINT, post, data, count, _SEARCH
             )
         return out, state, info
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from sumbo.methods.base import METHODS, ThompsonSampling
-from sumbo.sampling.expansion import Drawing, expand_joint
+from sumbo.sampling.expansion import JOINT, Drawing
 
 
 @METHODS.register("ts")
@@ -18,4 +18,4 @@ class Thompson(ThompsonSampling):
 
     cite: ClassVar[str] = "wycoff2025"
     label: ClassVar[str] = "TS (joint)"
-    draw: ClassVar[Drawing] = staticmethod(expand_joint)
+    draw: ClassVar[Drawing] = JOINT

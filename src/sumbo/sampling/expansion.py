@@ -8,6 +8,8 @@ the candidates, and with its gradient the best candidate can be refined locally.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,18 +17,43 @@ from sumbo.gp import Posterior
 from sumbo.gp.lines import LineKernels
 from sumbo.kernels import GroupKernel
 from sumbo.sampling.factors import PartFactor
-from sumbo.sampling.joint import update, update_alone
+from sumbo.sampling.joint import sample_joint, update, update_alone
+from sumbo.sampling.marginal import sample_marginal_paired
 from sumbo.typing import Float, ndarray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Expansion:
-    """n draws of one part: values at its candidates, and functions through them."""
+    """n draws of one part: values at its candidates, and functions through them.
 
-    kernel: GroupKernel
-    A: Float[ndarray, "A d"]
-    coefficients: Float[ndarray, "A n"]
+    Attributes:
+        factor: The factor that made the prior draws, from the white noise ``xi``.
+        xi: The white noise.
+        v: The update of the draws, see ``sampling.joint``.
+        values: The draws at the candidates.
+    """
+
+    factor: PartFactor
+    xi: Float[ndarray, "A n"]
+    v: Float[ndarray, "N n"]
     values: Float[ndarray, "n B"]
+
+    @property
+    def kernel(self) -> GroupKernel:
+        """The kernel of the part."""
+        return self.factor.kernel
+
+    @cached_property
+    def A(self) -> Float[ndarray, "A d"]:
+        """The candidates and the data."""
+        return np.concatenate([self.factor.Z, self.factor.X])
+
+    @cached_property
+    def coefficients(self) -> Float[ndarray, "A n"]:
+        """The coefficients c; solved for when a draw is first evaluated elsewhere."""
+        c = self.factor.coefficients(self.xi)
+        c[len(self.factor.Z) :] += self.v
+        return c
 
     def at(self, i: int, z: Float[ndarray, "b d"]) -> Float[ndarray, " b"]:
         """Return draw i at points of the part's coordinates."""
@@ -103,12 +130,6 @@ class Draw:
         return self._known[ms]
 
 
-# From a posterior and the factors of its parts to draws of all parts.
-Drawing = Callable[
-    [np.random.Generator, Posterior, list[PartFactor], int], list[Expansion]
-]
-
-
 def expand_joint(
     rng: np.random.Generator, post: Posterior, factors: list[PartFactor], n: int
 ) -> list[Expansion]:
@@ -128,11 +149,12 @@ def expand_marginal(
     """Return n draws with the law of ``sampling.marginal``, that can be refined.
 
     Each part is drawn by Matheron's rule with a simulation of its own of all other
-    parts and the noise at the data: right for the part, independent across parts.
+    parts and the noise at the data: right for the part, independent across parts. The
+    white noise of the prior draws is that of ``expand_joint``.
     """
+    noises = [rng.standard_normal((len(f.Z) + post.N, n)) for f in factors]
     out = []
-    for factor in factors:
-        xi = rng.standard_normal((len(factor.Z) + post.N, n))
+    for factor, xi in zip(factors, noises, strict=True):
         f_Z, f_X = factor.draw(xi)
         v = update_alone(rng, post, factor.kernel, factor.X, f_X)
         out.append(_expansion(factor, f_Z, xi, v))
@@ -145,11 +167,24 @@ def _expansion(
     xi: Float[ndarray, "A n"],
     v: Float[ndarray, "N n"],
 ) -> Expansion:
-    coefficients = factor.coefficients(xi)
-    coefficients[len(factor.Z) :] += v
-    return Expansion(
-        kernel=factor.kernel,
-        A=np.concatenate([factor.Z, factor.X]),
-        coefficients=coefficients,
-        values=(f_Z + factor.K_ZX @ v).T,
-    )
+    values = (f_Z + factor.K_ZX @ v).T
+    return Expansion(factor=factor, xi=xi, v=v, values=values)
+
+
+class Drawing(NamedTuple):
+    """How draws of all parts are made, from a posterior.
+
+    Attributes:
+        expand: Draws that can be refined, from the factors of the parts.
+        sample: Values at candidates, where no refinement follows; parts on one
+            coordinate take linear time.
+    """
+
+    expand: Callable[
+        [np.random.Generator, Posterior, list[PartFactor], int], list[Expansion]
+    ]
+    sample: Callable[..., list[Float[ndarray, "..."]]]
+
+
+JOINT = Drawing(expand_joint, sample_joint)
+MARGINAL = Drawing(expand_marginal, sample_marginal_paired)

@@ -36,13 +36,23 @@ LEAST_POINTS = 256
 MOST_VALUES = 2**24
 
 
-class _Dense(NamedTuple):
-    """The prior draw of one part, and what its update needs."""
+class DensePrior(NamedTuple):
+    """Prior draws of one part made with a factor, and what their update needs."""
 
     f_Z: Float[ndarray, "B n"]
     f_X: Float[ndarray, "N n"]
     K_ZX: Float[ndarray, "B N"] | GridCross
     jitter: float
+
+
+class PriorDraws(NamedTuple):
+    """Prior draws of the parts, by the number of the part.
+
+    ``lines`` were drawn as Markov processes, candidates first, then data.
+    """
+
+    dense: dict[int, DensePrior]
+    lines: dict[int, Float[ndarray, "A n"]]
 
 
 @SAMPLERS.register("joint")
@@ -85,36 +95,59 @@ def _draw(
     """Return n joint draws, arrays (B_m, n); ``linear`` are drawn as processes."""
     groups = list(post.groups())
     features = post.solver.features
-    dense = [m for m in range(len(groups)) if m not in {*linear, *features}]
-    noises = [rng.standard_normal((len(Z[m]) + post.N, n)) for m in dense]
-
-    def draw(job: tuple) -> _Dense:
-        m, xi = job
-        kernel, Xm = groups[m]
-        factor = part_factor(kernel, Z[m], Xm)
-        return _Dense(*factor.draw(xi), factor.K_ZX, factor.jitter)
-
-    priors = parallel_map(draw, list(zip(dense, noises, strict=True)), workers)
-    kernels = [groups[m][0] for m in linear]
-    A = [np.vstack([Z[m], groups[m][1]]) for m in linear]
-    f_A = draw_markov(rng, kernels, A, n)
+    prior = draw_prior(rng, post, Z, n, linear, workers)
     w = {
         m: rng.standard_normal((phi.at_data.shape[1], n)) for m, phi in features.items()
     }
-    f_X = [prior.f_X for prior in priors] + [f[-post.N :] for f in f_A]
+    f_X = [part.f_X for part in prior.dense.values()]
+    f_X += [f[-post.N :] for f in prior.lines.values()]
     f_X += [phi.at_data @ w[m] for m, phi in features.items()]
-    v = update(rng, post, f_X, [prior.jitter for prior in priors])
+    v = update(rng, post, f_X, [part.jitter for part in prior.dense.values()])
 
-    moved = parallel_map(lambda prior: prior.f_Z + prior.K_ZX @ v, priors, workers)
-    out: dict[int, Float[ndarray, "B n"]] = dict(zip(dense, moved, strict=True))
-    moves = multiply_markov(
-        kernels, [Z[m] for m in linear], [groups[m][1] for m in linear], v
+    moved = parallel_map(
+        lambda part: part.f_Z + part.K_ZX @ v, list(prior.dense.values()), workers
     )
-    for m, f, move in zip(linear, f_A, moves, strict=True):
+    out: dict[int, Float[ndarray, "B n"]] = dict(zip(prior.dense, moved, strict=True))
+    moves = multiply_markov(
+        [groups[m][0] for m in linear],
+        [Z[m] for m in linear],
+        [groups[m][1] for m in linear],
+        v,
+    )
+    for (m, f), move in zip(prior.lines.items(), moves, strict=True):
         out[m] = f[: -post.N] + move
     for m, phi in features.items():
         out[m] = phi.at(Z[m]) @ (w[m] + phi.at_data.T @ v)
     return [out[m] for m in range(len(groups))]
+
+
+def draw_prior(
+    rng: np.random.Generator,
+    post: Posterior,
+    Z: list[Float[ndarray, "..."]],
+    n: int,
+    linear: list[int],
+    workers: int = 1,
+) -> PriorDraws:
+    """Return n prior draws of every part that has no features."""
+    groups = list(post.groups())
+    other = {*linear, *post.solver.features}
+    dense = [m for m in range(len(groups)) if m not in other]
+    noises = [rng.standard_normal((len(Z[m]) + post.N, n)) for m in dense]
+
+    def draw(job: tuple) -> DensePrior:
+        m, xi = job
+        kernel, Xm = groups[m]
+        factor = part_factor(kernel, Z[m], Xm)
+        return DensePrior(*factor.draw(xi), factor.K_ZX, factor.jitter)
+
+    priors = parallel_map(draw, list(zip(dense, noises, strict=True)), workers)
+    kernels = [groups[m][0] for m in linear]
+    A = [np.vstack([Z[m], groups[m][1]]) for m in linear]
+    lines = draw_markov(rng, kernels, A, n)
+    return PriorDraws(
+        dict(zip(dense, priors, strict=True)), dict(zip(linear, lines, strict=True))
+    )
 
 
 def linear_parts(post: Posterior, Z: list[Float[ndarray, "..."]], n: int) -> list[int]:

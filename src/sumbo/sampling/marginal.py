@@ -5,7 +5,7 @@ import numpy as np
 from sumbo.gp import SAMPLERS, Posterior
 from sumbo.gp.solvers.semiseparable import multiply_markov
 from sumbo.linalg import cholesky, parallel_map, solve_lower, times_lower
-from sumbo.sampling.joint import linear_parts, update_alone
+from sumbo.sampling.joint import draw_prior, linear_parts, update_alone
 from sumbo.sampling.markov import draw_markov
 from sumbo.typing import Float, ndarray
 
@@ -51,3 +51,30 @@ def sample_marginal(
         (move,) = multiply_markov([kernel], [Z[m]], [X], v)
         out[m] = np.ascontiguousarray((f[: -post.N] + move).T)
     return [out[m] for m in range(len(Z))]
+
+
+def sample_marginal_paired(
+    rng: np.random.Generator,
+    post: Posterior,
+    Z: list[Float[ndarray, "..."]],
+    n: int,
+    workers: int = 1,
+) -> list[Float[ndarray, "..."]]:
+    """Return n draws with the distribution of ``sample_marginal``.
+
+    They start from the prior draws that ``sample_joint`` makes with the same generator:
+    the two differ only in what a part knows of the others. Each part is moved by
+    Matheron's rule with a simulation of its own of all other parts at the data. A part
+    costs O((N + B_m)³), or O(N³ + N B_m) as a Markov process.
+    """
+    prior = draw_prior(rng, post, Z, n, linear_parts(post, Z, n), workers)
+    out = []
+    for m, (kernel, X) in enumerate(post.groups()):
+        if m in prior.dense:
+            f_Z, f_X, K_ZX, _ = prior.dense[m]
+        else:
+            f_Z, f_X = np.split(prior.lines[m], [len(Z[m])])
+            K_ZX = kernel(Z[m], X)
+        v = update_alone(rng, post, kernel, X, f_X)
+        out.append(np.ascontiguousarray((f_Z + K_ZX @ v).T))
+    return out

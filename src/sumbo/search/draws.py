@@ -8,7 +8,8 @@ from sumbo.data import Data
 from sumbo.errors import require_positive_integer
 from sumbo.gp import Posterior
 from sumbo.registry import require_one_of
-from sumbo.sampling.expansion import Draw, Drawing
+from sumbo.rng import Streams
+from sumbo.sampling.expansion import Draw, Drawing, Expansion
 from sumbo.sampling.growth import FactorMemory, fresh_factors, grown_factors
 from sumbo.search.candidates import draw_candidates, free_coordinates
 from sumbo.search.components import by_group, components
@@ -58,7 +59,7 @@ class CandidateSettings:
 
 
 def minimise_draws(
-    rng: np.random.Generator,
+    streams: Streams,
     draw: Drawing,
     post: Posterior,
     data: Data,
@@ -73,8 +74,8 @@ def minimise_draws(
     fresh ones are wanted: their factors are extended by the new observations only.
 
     Args:
-        rng: The source of randomness.
-        draw: How draws are made, such as ``expand_joint``.
+        streams: The source of randomness.
+        draw: How draws are made, such as ``JOINT``.
         post: The posterior, in the units of ``data``.
         data: The observations.
         q: The number of draws.
@@ -84,25 +85,32 @@ def minimise_draws(
     """
     parts = components(post.gp.groups)
     if settings.fresh_candidates or candidates is None:
-        Z = draw_candidates(rng, data, parts, settings.candidates, settings.spread)
+        Z = draw_candidates(
+            streams.candidates, data, parts, settings.candidates, settings.spread
+        )
         candidates = None if settings.fresh_candidates else Candidates(Z=tuple(Z))
     else:
         Z = list(candidates.Z)
-    if candidates is None:
-        factors = fresh_factors(post, by_group(parts, Z), settings.threads)
+    each, rng = by_group(parts, Z), streams.normals
+    draws: list[Expansion] = []
+    if candidates is None and not settings.refine:
+        found = draw.sample(rng, post, each, q, settings.threads)
     else:
-        factors = grown_factors(
-            post, by_group(parts, Z), fitted_at, settings.threads, candidates.factors
-        )
-    draws = draw(rng, post, factors, q)
+        if candidates is None:
+            factors = fresh_factors(post, each, settings.threads)
+        else:
+            factors = grown_factors(
+                post, each, fitted_at, settings.threads, candidates.factors
+            )
+        draws = draw.expand(rng, post, factors, q)
+        found = [expansion.values for expansion in draws]
     free = free_coordinates(data)
     out = np.empty((q, data.domain.dim))
     for i in range(q):
-        values = [
-            np.sum([draws[m].values[i] for m in part.groups], axis=0) for part in parts
-        ]
-        one = Draw(draws, i)
-        functions = Parts(one.value, one.gradient, one.lines, one.line_gradients)
-        refined = functions if settings.refine else None
-        out[i] = minimise_sum(parts, Z, values, data.domain.dim, refined, free)
+        values = [np.sum([found[m][i] for m in part.groups], axis=0) for part in parts]
+        functions = None
+        if settings.refine:
+            one = Draw(draws, i)
+            functions = Parts(one.value, one.gradient, one.lines, one.line_gradients)
+        out[i] = minimise_sum(parts, Z, values, data.domain.dim, functions, free)
     return out, candidates

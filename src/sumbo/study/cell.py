@@ -1,7 +1,9 @@
 """One cell: the ask/tell loop that a user would write by hand, with a stop watch.
 
 The function and the initial points depend on (study seed, problem, replicate) alone,
-so that all methods and batch sizes of a replicate start from the same data.
+so that all methods and batch sizes of a replicate start from the same data. With common
+random numbers the optimizers of all methods also have the same seed: methods that draw
+a partition before a refit, candidates or normal variates draw the same ones.
 """
 
 import platform
@@ -96,8 +98,14 @@ def initial_points(cell: Cell, problem: Problem) -> Float[ndarray, "n P"]:
 
 
 def optimizer_seed(cell: Cell) -> int:
-    """Return the seed of the optimizer, different for every cell of a study."""
-    purpose = f"study/optimizer/{cell.problem}/{cell.method}"
+    """Return the seed of the optimizer.
+
+    It is different for every problem, batch size and replicate, and without common
+    random numbers also for every method.
+    """
+    purpose = f"study/optimizer/{cell.problem}"
+    if not cell.common_random_numbers:
+        purpose += f"/{cell.method}"
     rng = rng_at(cell.seed, purpose, cell.batch, cell.replicate)
     return int(rng.integers(2**32))
 

@@ -30,11 +30,16 @@ class Cell:
     acquisitions: int  # evaluations chosen by the method
     preset: str
     settings: Mapping[str, Any]  # keyword arguments of the method
+    # Whether the methods of a replicate share the seed of their optimizers.
+    common_random_numbers: bool = False
 
     @cached_property
     def id(self) -> str:
         """The identity: a hash of the canonical JSON of all fields."""
-        return digest({f.name: getattr(self, f.name) for f in fields(self)})
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        if not self.common_random_numbers:  # cells had this id before the field
+            del values["common_random_numbers"]
+        return digest(values)
 
     @property
     def name(self) -> str:
@@ -74,6 +79,8 @@ class Design:
     n_init: int = 20
     acquisitions: int = 100
     preset: str = "paper"
+    # Methods of a replicate draw partitions, candidates and normal variates alike.
+    common_random_numbers: bool = True
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     optional: tuple[str, ...] = ()  # skipped where their set-up is missing
     modules: tuple[str, ...] = ()  # imported first: they register more names
@@ -98,6 +105,7 @@ class Design:
                             acquisitions=self.acquisitions,
                             preset=self.preset,
                             settings=self.settings.get(method, {}),
+                            common_random_numbers=self.common_random_numbers,
                         )
 
     def cells(self) -> Iterator[Cell]:
@@ -109,7 +117,8 @@ class Design:
 
         The grid may grow; what a cell means may not change.
         """
-        for name in ("name", "seed", "n_init", "acquisitions", "preset"):
+        names = ("name", "seed", "n_init", "acquisitions", "preset")
+        for name in (*names, "common_random_numbers"):
             ours, theirs = getattr(self, name), getattr(other, name)
             if ours != theirs:
                 return f"its {name} is {theirs!r} instead of {ours!r}"
@@ -147,6 +156,7 @@ def load_design(path: str | Path) -> Design:
         msg = f"{path} is not a TOML file: {error}."
         raise StudyError(msg) from error
     table.setdefault("name", path.stem)
+    table.setdefault("common_random_numbers", True)
     design = design_from(table, source=str(path))
     _check_names(design, source=str(path))
     return design
@@ -167,7 +177,12 @@ def design_from(table: Mapping[str, Any], source: str) -> Design:
     if missing:
         msg = f"{source}: key {min(missing)!r} is missing. Add it."
         raise StudyError(msg)
-    values = dict(table)
+    # A study that was stored without this field was run with a seed for each method.
+    values = {"common_random_numbers": False, **table}
+    if not isinstance(values["common_random_numbers"], bool):
+        shown = values["common_random_numbers"]
+        msg = f"{source}: common_random_numbers={shown!r} is not true or false."
+        raise StudyError(msg)
     for key in ("problems", "optional", "modules"):
         if key in values:
             values[key] = _strings(values[key], key, source)
