@@ -1,7 +1,7 @@
 """Run the default method on kids-1000 and draw its progress.
 
 Run ``python docs/make_kids.py``; it takes some minutes of CPU and the data of the
-survey. The figure is docs/figures/kids-run.png.
+survey. The figure is docs/figures/results/kids-run.png.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy as np
 import sumbo
 from sumbo.problems import kids_1000
 
-FIGURE = Path(__file__).parent / "figures" / "kids-run.png"
+FIGURE = Path(__file__).parent / "figures" / "results" / "kids-run.png"
 
 
 def main() -> None:
