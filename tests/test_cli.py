@@ -1,5 +1,7 @@
 """The command line as a user meets it."""
 
+import dataclasses
+import hashlib
 import json
 import sys
 
@@ -7,10 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 import sumbo
-from sumbo.cli import app
+from sumbo.cli import app, listings
 from sumbo.cli.objective import Command, load_function
 from sumbo.cli.parameters import groups_of, settings_of, space_of
 from sumbo.errors import ArgumentError, EvaluationError, SumboError
+from sumbo.problems.shear.files import DataFile
 from sumbo.space import Integer, Real
 
 PROGRAM = """
@@ -71,6 +74,31 @@ def test_problems_draws_a_picture(tmp_path):
     out = tmp_path / "levy.png"
     assert invoke("problems", "levy5", "--plot", "--out", out).exit_code == 0
     assert out.read_bytes().startswith(b"\x89PNG")
+
+
+def test_problems_fetch_prints_where_the_data_are(tmp_path, monkeypatch):
+    raw = b"seventeen galaxies"
+    file = DataFile(
+        name="shapes.bin",
+        url="http://127.0.0.1:9/",
+        digest=f"sha256:{hashlib.sha256(raw).hexdigest()}",
+    )
+    row = dataclasses.replace(sumbo.problems.info("kids-1000"), data=(file,))
+    monkeypatch.setattr(listings, "info", lambda name: row)
+    monkeypatch.setenv("SUMBO_DATA", str(tmp_path))
+    (tmp_path / "shapes.bin").write_bytes(raw)
+    found = invoke("problems", "fetch", "kids-1000").stdout
+    assert found.replace("\n", "") == str(tmp_path / "shapes.bin")
+
+
+def test_problems_fetch_wants_a_problem():
+    result = invoke("problems", "fetch")
+    assert result.exit_code == 2
+    assert "fetch kids-1000" in result.stdout
+
+
+def test_problems_fetch_says_that_there_are_no_data():
+    assert "needs no data" in invoke("problems", "fetch", "ackley2").stdout
 
 
 def test_minimize_runs_a_program_and_skips_its_failures(program, tmp_path):

@@ -100,8 +100,9 @@ def fetch(file: DataFile, *, problem: str) -> Path:
         )
     except (OSError, ValueError) as error:  # of requests, too: no network, no such page
         msg = (
-            f"{file.name} could not be downloaded from {file.url} ({error}). Without "
-            f"a network, copy the file into a folder and set {FOLDER} to it."
+            f"{file.url}{file.name} could not be downloaded "
+            f"({type(error).__name__}). Without a network, copy the file into a folder "
+            f"and set {FOLDER} to it."
         )
         raise ProblemError(msg) from error
     got = Path(raw)
