@@ -18,7 +18,7 @@ def cost(x):
 
 
 def main():
-    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(**settings) as cluster, Client(cluster) as client:
         result = sumbo.minimize(
             cost,

@@ -1,7 +1,7 @@
 """Groups learned from the data: a random walk over partitions that never stops."""
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -91,7 +91,8 @@ class Learned(Decomposition):
     walks_from: int = 45
     remembered: int = 60
     averaged_sweeps: int = 12
-    sweep: PartitionSweep = field(default_factory=PartitionSweep)
+    # A PartitionSweep; files and designs hold it as a table.
+    sweep: Any = field(default_factory=PartitionSweep)
 
     def __post_init__(self) -> None:
         if self.max_size is not None:
@@ -119,7 +120,8 @@ class Learned(Decomposition):
             max_size=self.max_size or K,
             settings=self.sweep,
         )
-        memory, last = (None, None) if memory is None else (memory, last)
+        if memory is None:
+            last = None  # without a memory, the last model need not be of a partition
         walked = memory is not None and memory.walked
         sweeps = self._count_sweeps(N, K, walked)
         start, fits = _start(posterior, memory, last, sweeps)

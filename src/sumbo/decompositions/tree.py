@@ -8,7 +8,7 @@ not distinguish the two, and fits would divide the variance between them arbitra
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -63,7 +63,8 @@ class Tree(Decomposition):
     first_sweeps: int = 12
     sweeps: int = 4
     remembered: int = 60
-    sweep: ForestSweep = field(default_factory=ForestSweep)
+    # A ForestSweep; files and designs hold it as a table.
+    sweep: Any = field(default_factory=ForestSweep)
 
     def __post_init__(self) -> None:
         for name in ("first_sweeps", "sweeps", "remembered"):

@@ -53,7 +53,7 @@ def shrunk_towards_mean(x: Float[ndarray, " P"], own: float) -> Float[ndarray, "
     return np.exp(own * log + (1.0 - own) * log.mean())
 
 
-def check_spread(own_spread: tuple[float, ...]) -> None:
+def check_spread(own_spread: Any) -> None:
     """Check shares of the spread that are used one after the other.
 
     Raises:
@@ -143,8 +143,8 @@ class CoordinateModel:
         gp: AdditiveGP,
         length: Float[ndarray, " P"],
         share: Float[ndarray, " P"],
-    ) -> Any:
-        """Return the kernel, mean and noise of ``gp`` with the given ℓ and v."""
+    ) -> "CoordinateModel":
+        """Return the model of the kernel, mean and noise of ``gp``, with ℓ and v."""
         blocks, N = data.domain.blocks, len(data.y)
         noise = np.zeros(N * (N + 1) // 2)
         noise[diagonal(N)] = gp.noise

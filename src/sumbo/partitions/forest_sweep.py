@@ -4,10 +4,10 @@ The walk holds a length-scale and a variance per parameter (``coordinates``). Gi
 these, Metropolis-Hastings has the stationary distribution
 
     p(y | forest, θ) p(forest),
-    log p(forest) = −(penalty + log((K − 1)/2)) · edges.
+    log p(forest) = −(penalty + log max(1, (K − 1)/2)) · edges.
 
 K parameters have K(K − 1)/2 pairs. The logarithm keeps the number of edges that are
-expected without data below K/e.
+expected without data below K · exp(−penalty).
 
 The probabilities with which pairs are proposed depend on their *affinity*: the slope
 of the evidence in the variance of a pair part, where the singletons are fitted,
