@@ -147,6 +147,23 @@ def test_raise_ends_the_run_at_the_first_failure():
         invoke(*words, "--n-init", 1, "--on-error", "raise")
 
 
+@pytest.mark.parametrize(("retries", "lost"), [(0, 1), (1, 0)])
+def test_retries_repeat_an_evaluation_that_failed(tmp_path, monkeypatch, retries, lost):
+    name = f"shaky_{retries}"
+    text = (
+        "calls = []\n\n\ndef cost(x):\n    calls.append(1)\n"
+        "    if len(calls) == 3:\n        raise OSError('busy')\n"
+        "    return float(x @ x)\n"
+    )
+    (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    words = ["minimize", f"{name}:cost", "--bounds", "0:1.3*2", "--n-init", 5]
+    words += ["--budget", 5, "--seed", 1, "--quiet", "--json", "run.json"]
+    invoke(*words, "--retries", retries)
+    evaluations = json.loads((tmp_path / "run.json").read_text())["evaluations"]
+    assert [e["y"] for e in evaluations].count(None) == lost
+
+
 def test_run_without_any_success_exits_with_an_error():
     words = ["minimize", "--command", "false", "--bounds", "0:1", "--budget", 3]
     assert invoke(*words, "--n-init", 1, "--quiet").exit_code == 1

@@ -1,6 +1,10 @@
 """One owner per run, files that cannot be trusted, evaluations that are repeated."""
 
 import errno
+import os
+import signal
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -19,6 +23,27 @@ def test_a_second_run_on_a_checkpoint_is_refused_and_names_the_owner(tmp_path):
     path = tmp_path / "run.npz"
     with exclusive(path), pytest.raises(CheckpointError, match=r"process \d+ on host"):
         minimize(bowl, BOX, checkpoint=path, **RUN)
+    assert minimize(bowl, BOX, checkpoint=path, **RUN).nfev == 6
+
+
+OWNER = """
+import sys, time
+from sumbo.lock import exclusive
+with exclusive(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_lock_of_another_process_holds_until_that_is_killed(tmp_path):
+    path = tmp_path / "run.npz"
+    words = [sys.executable, "-c", OWNER, str(path)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == "held\n"
+        with pytest.raises(CheckpointError, match=f"process {owner.pid} on host"):
+            minimize(bowl, BOX, checkpoint=path, **RUN)
+        os.kill(owner.pid, signal.SIGKILL)
     assert minimize(bowl, BOX, checkpoint=path, **RUN).nfev == 6
 
 

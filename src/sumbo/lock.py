@@ -49,8 +49,7 @@ def exclusive(path: str | os.PathLike[str]) -> Iterator[None]:
     except Timeout as error:
         msg = (
             f"checkpoint {str(path)!r} is in use by {_owner(place)}. Wait until it "
-            "ends, or pass another path. To let many processes work on one run, use "
-            "a storage: sumbo minimize … --storage sqlite:///run.db --study NAME."
+            "ends, or pass another path."
         )
         raise CheckpointError(msg) from error
     except OSError as error:

@@ -72,6 +72,9 @@ def minimize(
     on_error: Annotated[
         str, typer.Option(help="After a failed evaluation: skip it, or raise.")
     ] = "skip",
+    retries: Annotated[
+        int, typer.Option(help="Repetitions of an evaluation that failed.")
+    ] = 0,
     preset: Annotated[
         str | None, typer.Option(help="'paper': settings as in the paper.")
     ] = None,
@@ -108,6 +111,7 @@ def minimize(
         "workers": workers,
         "checkpoint": checkpoint,
         "on_error": on_error,
+        "retries": retries,
         "preset": preset,
         **settings_of(setting or []),
     }

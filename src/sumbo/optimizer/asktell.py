@@ -341,8 +341,8 @@ class Optimizer:
         self._slow = True
         msg = (
             f"a point took {seconds:.1f} s of CPU time to choose, with {N} "
-            "observations; twice as many take up to eight times as long. Stop, start "
-            "again with the best observations as x0 and y0, or use method='uniform'."
+            "observations; twice as many take up to eight times as long. If that is "
+            "longer than an evaluation, pass method='uniform', which asks at once."
         )
         warnings.warn(msg, stacklevel=3)
 
