@@ -3,13 +3,18 @@
 import dataclasses
 import hashlib
 import json
+import signal
+import subprocess
 import sys
+import time
+import tracemalloc
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 import sumbo
-from sumbo.cli import app, listings
+from sumbo.cli import app, listings, program
 from sumbo.cli.objective import Command, load_function
 from sumbo.cli.parameters import groups_of, settings_of, space_of
 from sumbo.errors import ArgumentError, EvaluationError, SumboError
@@ -28,7 +33,7 @@ print((a - 0.7) ** 2 + b)
 
 
 @pytest.fixture
-def program(tmp_path):
+def simulate(tmp_path):
     path = tmp_path / "simulate.py"
     path.write_text(PROGRAM)
     return f"{sys.executable} {path} {{a}} {{b}}"
@@ -101,9 +106,9 @@ def test_problems_fetch_says_that_there_are_no_data():
     assert "needs no data" in invoke("problems", "fetch", "ackley2").stdout
 
 
-def test_minimize_runs_a_program_and_skips_its_failures(program, tmp_path):
+def test_minimize_runs_a_program_and_skips_its_failures(simulate, tmp_path):
     out = tmp_path / "result.json"
-    words = ["--command", program, "--real", "a:0.2:1.9", "--integer", "b:1:6"]
+    words = ["--command", simulate, "--real", "a:0.2:1.9", "--integer", "b:1:6"]
     options = ["--budget", 14, "--n-init", 9, "--seed", 4, "--json", out]
     result = invoke("minimize", *words, *options)
     assert result.exit_code == 0
@@ -119,8 +124,8 @@ def test_minimize_runs_a_program_and_skips_its_failures(program, tmp_path):
     assert found["x"]["b"] in range(1, 7)
 
 
-def test_minimize_resumes_from_its_checkpoint(program, tmp_path):
-    words = ["minimize", "--command", program, "--real", "a:0.2:1.9"]
+def test_minimize_resumes_from_its_checkpoint(simulate, tmp_path):
+    words = ["minimize", "--command", simulate, "--real", "a:0.2:1.9"]
     words += ["--integer", "b:1:3", "--n-init", 5, "--seed", 2, "--quiet"]
     whole, parts = tmp_path / "whole.json", tmp_path / "parts.json"
     invoke(*words, "--budget", 9, "--json", whole)
@@ -191,6 +196,107 @@ def test_command_says_why_it_failed(template, message):
     command = Command.of(template, space(), 0.2)
     with pytest.raises(EvaluationError, match=message):
         command([0.5, 3])
+
+
+def alive(pid):
+    """Whether a process runs; one that ended but was not collected does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def eventually(condition, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+def script(tmp_path, source):
+    path = tmp_path / "program.py"
+    path.write_text(source)
+    return f"{sys.executable} {path}"
+
+
+# A program whose child would outlive it: it notes the process id of the child.
+FORKING = """
+import subprocess, sys
+child = subprocess.Popen(["sleep", "300"])
+open(sys.argv[1], "a").write(f"{child.pid}\\n")
+child.wait()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_timeout_ends_what_the_program_started(tmp_path):
+    note = tmp_path / "pid"
+    command = Command.of(f"{script(tmp_path, FORKING)} {note}", space(), 1.5)
+    with pytest.raises(EvaluationError, match=r"longer than 1\.5 s"):
+        command([0.5, 3])
+    pids = note.read_text().split()
+    assert len(pids) == 1
+    assert eventually(lambda: not alive(pids[0]))
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_interrupt_with_workers_ends_the_run_and_its_programs(tmp_path, name):
+    note = tmp_path / "pid"
+    words = [sys.executable, "-m", "sumbo", "minimize", "--bounds", "0.2:0.9"]
+    words += ["--command", f"{script(tmp_path, FORKING)} {note}"]
+    words += ["--workers", "2", "--budget", "5", "--n-init", "3"]
+    run = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        assert eventually(lambda: note.exists() and note.read_text().count("\n") == 2)
+        run.send_signal(getattr(signal, name))
+        shown, _ = run.communicate(timeout=20)
+    finally:
+        run.kill()
+    assert run.returncode == 130
+    assert b"Traceback" not in shown
+    assert eventually(lambda: not any(alive(p) for p in note.read_text().split()))
+
+
+def test_interrupt_does_not_wait_for_functions_in_threads(tmp_path):
+    note = tmp_path / "started"
+    source = f"import pathlib, time\ndef slow(x):\n    pathlib.Path({str(note)!r})"
+    source += ".touch()\n    time.sleep(300)\n"
+    (tmp_path / "slowly.py").write_text(source)
+    words = [sys.executable, "-m", "sumbo", "minimize", "slowly:slow", "--workers", "2"]
+    words += ["--bounds", "0.2:0.9", "--budget", "5", "--n-init", "3", "--quiet"]
+    run = subprocess.Popen(words, cwd=tmp_path)
+    try:
+        assert eventually(note.exists)
+        run.send_signal(signal.SIGINT)
+        assert run.wait(timeout=20) == 130
+    finally:
+        run.kill()
+
+
+def test_only_the_end_of_the_output_is_kept(tmp_path):
+    source = "for _ in range(3000): print('x' * 9999)\nprint(6.25)"
+    words = script(tmp_path, source).split()
+    tracemalloc.start()
+    try:
+        finished = program.run(words, None)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert finished.output.endswith("\n6.25\n")
+    assert peak < 2e6  # of 30 MB printed
+
+
+def test_output_in_another_encoding_is_read(tmp_path):
+    source = r"import sys; sys.stdout.buffer.write(b'caf\xe9\n6.25\n')"
+    command = Command.of(script(tmp_path, source), space(), None)
+    assert command([0.5, 3]) == 6.25
+
+
+@pytest.mark.parametrize("timeout", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_timeout_that_is_no_time_is_refused(timeout):
+    with pytest.raises(ArgumentError, match="--timeout"):
+        Command.of("echo 1.5", space(), timeout)
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,7 @@ def test_a_stored_design_without_the_field_had_a_seed_for_each_method():
         ('"push"', '"pusch"', "problem 'pusch' is unknown. Did you mean 'push'"),
         ('7 = ["ts"]', '7 = ["tz"]', "method 'tz' is unknown"),
         ("7 =", "0 =", "batch size '0'"),
+        ("7 =", "01 =", "batch size 1 twice"),
         ("settings.ts", "settings.qff", "settings.qff belongs to no method"),
         ("seed = 19", "seed = ", "is not a TOML file"),
         ("seed = 19", 'seed = 19\nname = "../up"', "cannot be part of a file name"),
@@ -125,6 +126,11 @@ def test_a_mistake_in_a_design_is_named(tmp_path, old, new, message):
 def test_a_missing_design_is_named(tmp_path):
     with pytest.raises(StudyError, match=r"absent\.toml does not exist"):
         load_design(tmp_path / "absent.toml")
+
+
+def test_a_folder_is_no_design(tmp_path):
+    with pytest.raises(StudyError, match="cannot be read: Is a directory"):
+        load_design(tmp_path)
 
 
 def test_modules_of_a_design_can_register_names(tmp_path, monkeypatch):

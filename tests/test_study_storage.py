@@ -3,13 +3,14 @@
 import json
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import study_fakes as fakes
 from sumbo.errors import StudyError
-from sumbo.study import status
+from sumbo.study import status, storage
 from sumbo.study.storage import (
     Failure,
     decode,
@@ -186,3 +187,25 @@ def test_a_number_that_is_not_finite_is_no_result():
     y = np.append(record.y[:-1], np.nan)
     with pytest.raises(StudyError, match="not finite"):
         encode(replace(record, y=y))
+
+
+def test_a_file_that_waits_under_a_temporary_name_is_not_written(tmp_path, monkeypatch):
+    # Somebody else guessed the name and put a link there.
+    monkeypatch.setattr(storage.secrets, "token_hex", lambda n: "0badf00d" * (n // 4))
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / ".x.json.0badf00d0badf00d.tmp").symlink_to(victim)
+    with pytest.raises(StudyError, match="cannot be written"):
+        write_atomically(tmp_path / "x.json", "new")
+    assert victim.read_text() == "precious"
+
+
+def test_temporary_names_cannot_be_foreseen(tmp_path, monkeypatch):
+    seen = []
+    rename = Path.replace
+    monkeypatch.setattr(
+        Path, "replace", lambda a, b: (seen.append(a.name), rename(a, b))[1]
+    )
+    for _ in range(3):
+        write_atomically(tmp_path / "x.json", "new")
+    assert len(set(seen)) == 3

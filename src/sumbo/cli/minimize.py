@@ -1,6 +1,12 @@
 """``sumbo minimize``: a black box in any language, with progress and resume."""
 
+import contextlib
 import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,10 +24,13 @@ from rich.progress import (
 from rich.table import Table
 
 import sumbo
+from sumbo.cli import program
 from sumbo.cli.objective import Command, load_function
 from sumbo.cli.parameters import declared, groups_of, settings_of, space_of
 from sumbo.errors import ArgumentError
 from sumbo.space import Space
+
+_INTERRUPTED = 130  # as shells count it: 128 + SIGINT
 
 
 def minimize(
@@ -121,10 +130,43 @@ def minimize(
     if not quiet:
         # Standard output is for the JSON when that was asked for.
         Console(stderr=str(json_file) == "-").print(_table(result))
-    if result.status == 130:
-        raise typer.Exit(130)
+    if result.status == _INTERRUPTED:
+        _end_now()
     if not result.success:
         raise typer.Exit(1)
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Within it, a signal that would end this process ends the run in good order."""
+    names = ("SIGTERM", "SIGHUP")  # of the system's shutdown, and of a closed terminal
+    signals = [getattr(signal, name) for name in names if hasattr(signal, name)]
+    taken = [s for s in signals if signal.getsignal(s) is signal.SIG_DFL]
+    if threading.current_thread() is not threading.main_thread():
+        taken = []
+    for number in taken:
+        signal.signal(number, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
+        program.stop_all()  # those of other threads; nobody waits for them any more
+
+
+def _end_now() -> None:
+    """End with the exit code of an interrupt, though evaluations may still run.
+
+    Raises:
+        Exit: If nothing runs any more.
+    """
+    current = threading.current_thread()
+    if any(t is not current and not t.daemon for t in threading.enumerate()):
+        # A Python function cannot be stopped, and the interpreter would wait for it.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(_INTERRUPTED)
+    raise typer.Exit(_INTERRUPTED)
 
 
 def _objective(
@@ -150,7 +192,7 @@ def _run(objective: Any, space: Space, options: dict[str, Any], console: Any) ->
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console) as progress:
+    with _interruptible(), Progress(*columns, console=console) as progress:
         task = progress.add_task(options["method"], total=options["budget"], best="–")
 
         def evaluate(x: Any) -> float:

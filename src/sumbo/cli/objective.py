@@ -1,17 +1,20 @@
 """Objectives of the command line: a Python function, or any program."""
 
 import importlib
+import math
 import shlex
 import string
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sumbo.cli import program
 from sumbo.errors import ArgumentError, EvaluationError
 from sumbo.space import Space
+
+_SHOWN = 200  # characters of a program's last line, in an error
 
 
 def load_function(spec: str) -> Callable[[Any], float]:
@@ -61,8 +64,12 @@ class Command:
         """Return the command of a template such as ``./simulate --a {a}``.
 
         Raises:
-            ArgumentError: If it is empty or names a parameter that does not exist.
+            ArgumentError: If it is empty, names a parameter that does not exist, or
+                the timeout is not a number of seconds.
         """
+        if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
+            msg = f"--timeout {timeout:g} is not a positive number of seconds."
+            raise ArgumentError(msg)
         try:
             words = tuple(shlex.split(template))
             fields = {
@@ -99,29 +106,24 @@ class Command:
         }
         words = [word.format(**values) for word in self.words]
         try:
-            done = subprocess.run(
-                words,
-                capture_output=True,
-                text=True,
-                timeout=self.timeout,
-                check=False,
-                stdin=subprocess.DEVNULL,
-            )
-        except subprocess.TimeoutExpired as error:
+            done = program.run(words, self.timeout)
+        except TimeoutError as error:
             msg = f"{words[0]} took longer than {self.timeout:g} s"
             raise EvaluationError(msg) from error
-        except OSError as error:
-            msg = f"{words[0]} cannot be started: {error.strerror or error}"
+        except (OSError, ValueError) as error:  # a NUL in a word is a ValueError
+            reason = getattr(error, "strerror", None) or error
+            msg = f"{words[0]} cannot be started: {reason}"
             raise EvaluationError(msg) from error
-        if done.returncode != 0:
-            last = _last_line(done.stderr) or _last_line(done.stdout)
-            msg = f"{words[0]} ended with exit code {done.returncode}: {last or '…'}"
+        if done.code != 0:
+            last = _last_line(done.errors) or _last_line(done.output)
+            msg = f"{words[0]} ended with exit code {done.code}: {last[:_SHOWN] or '…'}"
             raise EvaluationError(msg)
-        line = _last_line(done.stdout)
+        line = _last_line(done.output)
         try:
             return float(line)
         except ValueError as error:
-            msg = f"the last line that {words[0]} printed is {line!r}, not a number"
+            shown = line[:_SHOWN]
+            msg = f"the last line that {words[0]} printed is {shown!r}, not a number"
             raise EvaluationError(msg) from error
 
 

@@ -242,6 +242,7 @@ class _Run:
         X, y = opt.X, opt.y
         ok = np.isfinite(y)
         found = bool(ok.any())
+        named = found or self.status == INTERRUPTED
         x, fun = opt.best if found else (None, np.nan)
         return _Result(
             x=x,
@@ -253,8 +254,8 @@ class _Run:
             failed=X[~ok],
             failures=opt.failures,
             success=found and self.status in (0, STOPPED),
-            status=self.status if found else 1,
-            message=self.message if found else "no evaluation succeeded",
+            status=self.status if named else 1,
+            message=self.message if named else "no evaluation succeeded",
             transform=opt.data().transform.describe(),
             space=opt.space,
             seed=opt.seed,

@@ -152,6 +152,9 @@ def load_design(path: str | Path) -> Design:
     except FileNotFoundError as error:
         msg = f"{path} does not exist. Name a design, such as studies/smoke.toml."
         raise StudyError(msg) from error
+    except OSError as error:
+        msg = f"{path} cannot be read: {error.strerror}. Name a TOML file."
+        raise StudyError(msg) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         msg = f"{path} is not a TOML file: {error}."
         raise StudyError(msg) from error
@@ -289,6 +292,9 @@ def _methods(value: Any, source: str) -> dict[int, tuple[str, ...]]:
     for batch, names in value.items():
         if not str(batch).isdecimal() or int(batch) < 1:
             msg = f"{source}: methods has the batch size {batch!r}. Use 1, 2, …."
+            raise StudyError(msg)
+        if int(batch) in out:
+            msg = f"{source}: methods has the batch size {int(batch)} twice. Join them."
             raise StudyError(msg)
         out[int(batch)] = _strings(names, f"methods.{batch}", source)
     return out

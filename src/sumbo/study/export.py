@@ -1,7 +1,7 @@
 """All evaluations of a study as one table, in Parquet or CSV."""
 
 import glob
-import os
+import tempfile
 from pathlib import Path
 
 from sumbo.errors import ArgumentError, MissingExtraError, StudyError
@@ -73,10 +73,13 @@ def export(folder: str | Path, out: str | Path) -> Path:
     if not finished(folder):  # every record is checked before any is exported
         msg = f"{folder} holds no finished cell yet. Run the study first."
         raise StudyError(msg)
-    unfinished = out.with_name(f".{out.name}.{os.getpid()}.tmp")
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with duckdb.connect() as connection:
+        with (
+            tempfile.TemporaryDirectory(prefix=".sumbo-", dir=out.parent) as private,
+            duckdb.connect() as connection,
+        ):
+            unfinished = Path(private) / "table"
             records = f"{glob.escape(str(folder))}/records/*.json"
             connection.execute("SET VARIABLE records = ?", [records])
             table = connection.sql(_QUERY)
@@ -84,9 +87,8 @@ def export(folder: str | Path, out: str | Path) -> Path:
                 table.write_csv(str(unfinished), header=True)
             else:
                 table.write_parquet(str(unfinished), compression="zstd")
-        unfinished.replace(out)
+            unfinished.replace(out)
     except (OSError, duckdb.Error) as error:
-        unfinished.unlink(missing_ok=True)
         msg = f"{out} cannot be written: {error}"
         raise StudyError(msg) from error
     return out

@@ -16,6 +16,7 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -218,10 +219,10 @@ def write_atomically(path: Path, text: str) -> None:
     Raises:
         StudyError: If the disk is full or the folder cannot be written.
     """
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with unfinished.open("w", encoding="utf-8") as file:
+        with unfinished.open("x", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
