@@ -10,7 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import gmean
 
 import study_fakes as fakes
+from sumbo.drawing import label, look
 from sumbo.errors import StudyError
+from sumbo.methods import METHODS
 from sumbo.study import (
     charts,
     comparison,
@@ -23,7 +25,7 @@ from sumbo.study import (
     verdict,
     verdicts,
 )
-from sumbo.study.figures.style import look, spread
+from sumbo.study.figures.style import spread
 from sumbo.study.storage import (
     Failure,
     encode,
@@ -407,3 +409,13 @@ def test_labels_keep_their_distance_and_order(at, expected):
 def test_unknown_methods_get_a_stable_look():
     assert look("brand-new") == look("brand-new")
     assert look("ts") != look("ats")
+
+
+def test_every_method_has_a_look_of_its_own():
+    own = ("logei", "ts", "ats", "alcb2", "uniform", "dumbo", "qff", "max", "struct")
+    assert len({look(name).color for name in own}) == len(own)
+
+
+def test_figures_call_a_method_by_its_label():
+    assert label("ats") == METHODS.get("ats").label == "TS (additive)"
+    assert label("botorch-logei") == "botorch-logei"
