@@ -28,7 +28,8 @@ from scipy.stats import rankdata
 from sumbo.problems import get, info
 from sumbo.rng import rng_at
 from sumbo.study import statistics, tables
-from sumbo.study.results import Results, contrasts, load
+from sumbo.study.comparison import contrasts
+from sumbo.study.results import Results, load
 from sumbo.study.storage import read_designs, read_records
 
 DOCS = Path(__file__).parent
@@ -103,7 +104,7 @@ def pairs(results: Results) -> str:
     rows = []
     for batch in results.batches:
         for first, second in PAIRS:
-            found = contrasts(results, first, second, batch)
+            found = [c for c in contrasts(results, first, second) if c.batch == batch]
             wins = sum(c.paired.wins for c in found)
             losses = sum(c.paired.losses for c in found)
             ahead = sum(c.paired.median < 0 for c in found)

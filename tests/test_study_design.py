@@ -1,5 +1,6 @@
 """Designs: what a TOML file means, and which part of it is selected."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -216,3 +217,43 @@ def test_the_paper_has_18000_cells_in_the_papers_shape():
 @pytest.mark.parametrize("file", sorted(p.name for p in STUDIES.glob("*.toml")))
 def test_every_shipped_design_loads(file):
     assert list(load_design(STUDIES / file).cells())
+
+
+# ------------------------------------------------------------------ comparisons
+TABLE = {
+    "name": "toy",
+    "seed": 3,
+    "problems": ["levy5"],
+    "methods": {"1": ["ts", "ats", "qff"]},
+    "replicates": 2,
+}
+
+
+def test_ts_and_ats_are_compared_unless_the_design_says_otherwise():
+    assert design_from(TABLE, "t").pairs == (("ts", "ats"),)
+    without = TABLE | {"methods": {"1": ["ts", "qff"]}}
+    assert design_from(without, "t").pairs == ()
+    other = design_from(TABLE | {"compare": [["qff", "ts"], ["ts", "ats"]]}, "t")
+    assert other.pairs == (("qff", "ts"), ("ts", "ats"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"compare": [["ts"]]}, "which is no pair"),
+        ({"compare": [["ts", "atz"]]}, "compare names 'atz'"),
+        ({"compare": 3}, "compare=3 is not a list"),
+        ({"win_share": [0.55, 0.6]}, "no margins around 0.5"),
+        ({"win_share": [0.3, 1.2]}, "no margins around 0.5"),
+        ({"gap_ratio": [0.9]}, "no margins around 1"),
+    ],
+)
+def test_what_cannot_be_compared_is_named(changes, message):
+    with pytest.raises(StudyError, match=re.escape(message)):
+        design_from(TABLE | changes, "t")
+
+
+def test_margins_of_a_study_stay_what_they_were():
+    ours = design_from(TABLE, "t")
+    theirs = design_from(TABLE | {"gap_ratio": [0.8, 1.25]}, "t")
+    assert "gap_ratio is (0.8, 1.25)" in ours.contradiction(theirs)

@@ -9,11 +9,15 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import gmean
 
 import study_fakes as fakes
+from sumbo.drawing import label, look
 from sumbo.errors import ArgumentError, StudyError
+from sumbo.methods import METHODS
 from sumbo.study import (
     charts,
+    comparison,
     export,
     figures,
     load,
@@ -21,8 +25,9 @@ from sumbo.study import (
     statistics,
     tables,
     verdict,
+    verdicts,
 )
-from sumbo.study.figures.style import look, spread
+from sumbo.study.figures.style import spread
 from sumbo.study.storage import (
     Failure,
     encode,
@@ -195,37 +200,87 @@ def study_with(folder, shift, replicates=20):
         own += 0.01 * rng.normal()
         record = replace(record, cell=cell, y=record.y + own)
         write_record(folder, cell, encode(record))
-    return verdict(load(folder))
+    return verdict(load(folder), "ts", "ats")
 
 
 @pytest.mark.parametrize(
     ("shift", "headline"),
     [
-        (5.0, "Yes: ats is significantly worse than ts in 1 of 2 comparisons"),
-        (-5.0, "No: ats is significantly better than ts in 1 of 2 comparisons"),
-        (0.0, "No cost was detected: ats and ts differ in none of 2"),
+        (5.0, "Single problems differ: ts is better on levy5 (batch 1)."),
+        (-5.0, "Single problems differ: ats is better on levy5 (batch 1)."),
     ],
 )
 def test_the_verdict_follows_the_data(tmp_path, shift, headline):
     answer = study_with(tmp_path, shift)
-    assert answer.headline.startswith(headline)
-
-
-def test_the_verdict_names_the_problem(tmp_path):
-    answer = study_with(tmp_path, 5.0)
-    assert "where ignoring costs (levy5)" in answer.sentences[0]
+    assert answer.headline.endswith(headline)
     assert "20 paired replicates" in answer.sentences[0]
 
 
+def test_few_pairs_exclude_no_difference(tmp_path):
+    answer = study_with(tmp_path, 0.0)
+    assert "no difference between ts and ats was seen, but" in answer.headline
+    assert "outside 45 to 55 % is not excluded" in answer.headline
+    assert "With 40 pairs a preference of" in answer.sentences[0]
+
+
+def test_many_pairs_exclude_a_difference(tmp_path):
+    answer = study_with(tmp_path, 0.0, replicates=700)
+    assert "was seen, and a win share outside 45 to 55 % is excluded" in answer.headline
+
+
 def test_few_replicates_give_no_verdict(tmp_path):
-    assert study_with(tmp_path, 5.0, replicates=5).headline.startswith(
-        "It cannot be answered yet: with this few replicates"
-    )
+    answer = study_with(tmp_path, 5.0, replicates=2)
+    assert answer.headline.startswith("It cannot be answered yet: so few pairs")
+    assert "With 2 pairs per problem none could be." in answer.sentences[-1]
+
+
+def test_a_gap_ratio_needs_a_reference_below_every_run(tmp_path):
+    design = fakes.design(replicates=7)
+    write_design(tmp_path, design)
+    for cell in design.all_cells():
+        record = fakes.fake_record(cell)
+        if (cell.problem, cell.method, cell.batch) == ("levy5", "alcb2", 3):
+            record = replace(record, y=record.y - record.y.min() + record.best_known)
+        write_record(tmp_path, cell, encode(record))
+    found = comparison.pooled(load(tmp_path), "ts", "ats")
+    assert [p.ratio_problems for p in found] == [("ackley2",), ("ackley2",)]
+    final = {
+        m: [
+            fakes.fake_record(c).y.min()  # the minimum of ackley2 is zero
+            for c in design.all_cells()
+            if (c.problem, c.method, c.batch) == ("ackley2", m, 3)
+        ]
+        for m in ("ts", "ats")
+    }
+    expected = gmean(final["ts"]) / gmean(final["ats"])
+    assert found[1].ratio.value == pytest.approx(expected, rel=1e-12)
+
+
+def test_holm_takes_problems_and_batches_as_one_family(results):
+    table = comparison.contrasts(results, "ts", "ats")
+    assert [c.batch for c in table] == [1, 1, 1, 10, 10, 10]
+    p = np.array([c.paired.wilcoxon_p for c in table])
+    assert table[int(p.argmin())].holm_p == pytest.approx(min(1.0, 6 * p.min()))
+
+
+def test_a_design_that_compares_nothing_has_no_answer(tmp_path):
+    design = fakes.design(compare=(), replicates=2)
+    fakes.write_study(tmp_path, design)
+    assert verdicts(load(tmp_path)) == ()
+    assert "answer" not in Page(report(tmp_path)).ids
+
+
+def test_the_report_compares_the_pairs_of_the_design(tmp_path):
+    design = fakes.design(compare=(("alcb2", "ts"),), replicates=3)
+    fakes.write_study(tmp_path, design)
+    text = Page(report(tmp_path)).text
+    assert "Which one ends lower from the same start, alcb2 or ts?" in text
+    assert "ats?" not in text
 
 
 def test_a_study_without_pairs_gives_no_verdict(tmp_path):
     fakes.write_study(tmp_path, fakes.design(), lambda c: c.method == "ts")
-    answer = verdict(load(tmp_path))
+    answer = verdict(load(tmp_path), "ts", "ats")
     assert answer.headline.startswith("It cannot be answered yet: no problem has")
     assert answer.table == ()
 
@@ -276,7 +331,7 @@ def test_the_report_says_what_is_missing(index):
 
 
 def test_the_answer_is_in_the_report(index, results):
-    assert verdict(results).headline in Page(index).text
+    assert verdict(results, "ts", "ats").headline in Page(index).text
 
 
 def test_the_same_records_give_the_same_figure(results, tmp_path):
@@ -409,3 +464,13 @@ def test_labels_keep_their_distance_and_order(at, expected):
 def test_unknown_methods_get_a_stable_look():
     assert look("brand-new") == look("brand-new")
     assert look("ts") != look("ats")
+
+
+def test_every_method_has_a_look_of_its_own():
+    own = ("logei", "ts", "ats", "alcb2", "uniform", "dumbo", "qff", "max", "struct")
+    assert len({look(name).color for name in own}) == len(own)
+
+
+def test_figures_call_a_method_by_its_label():
+    assert label("ats") == METHODS.get("ats").label == "TS (additive)"
+    assert label("botorch-logei") == "botorch-logei"

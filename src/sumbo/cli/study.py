@@ -119,7 +119,8 @@ def show(folder: Path, console: Console) -> Path:
         for row in rows:
             table.add_row(*[str(cell) for cell in row])
         console.print(table)
-    console.print(study.verdict(results).headline, highlight=False)
+    for answer in study.verdicts(results):
+        console.print(answer.headline, highlight=False)
     console.print(f"report: {path}", highlight=False)
     return path
 

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from sumbo.drawing import BLACK, BLUE, GREY
 from sumbo.gp import AdditiveGP, Posterior
 from sumbo.linalg import cho_solve, cholesky
-from sumbo.plots.style import BLACK, BLUE, GREY, HEAT, SMALL, Axes, some_axes, title
+from sumbo.plots.style import HEAT, SMALL, Axes, some_axes, title
 from sumbo.rng import rng_at
 from sumbo.typing import Float, ndarray
 

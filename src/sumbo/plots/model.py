@@ -7,18 +7,14 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
+from sumbo.drawing import BLACK, BLUE, GREY, PALE, VERMILION
 from sumbo.errors import ArgumentError
 from sumbo.gp import Posterior
 from sumbo.plots.coordinates import coordinates_of, names_of, point_of
 from sumbo.plots.shares import part_shares
 from sumbo.plots.style import (
-    BLACK,
-    BLUE,
-    GREY,
     HEAT,
-    PALE,
     SMALL,
-    VERMILION,
     Z95,
     Axes,
     flat_axes,

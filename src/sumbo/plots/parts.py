@@ -6,18 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from sumbo.drawing import BLACK, BLUE, VERMILION
 from sumbo.errors import ArgumentError
 from sumbo.gp import Posterior
 from sumbo.linalg import solve_lower
 from sumbo.plots.coordinates import Coordinate, coordinates_of, point_of
 from sumbo.plots.shares import part_shares
 from sumbo.plots.style import (
-    BLACK,
-    BLUE,
     DRAWS,
     HEAT,
     SMALL,
-    VERMILION,
     Z95,
     Axes,
     flat_axes,

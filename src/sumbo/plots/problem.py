@@ -4,24 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from sumbo.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILION
 from sumbo.errors import ArgumentError, ProblemError
-from sumbo.plots.style import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    HEAT,
-    ORANGE,
-    PALE,
-    PURPLE,
-    RC,
-    SKY,
-    VERMILION,
-    Axes,
-    one_axes,
-    plain,
-    title,
-)
+from sumbo.plots.style import HEAT, RC, Axes, one_axes, plain, title
 from sumbo.problems import Problem
 from sumbo.problems.lunar import Flight, Lunar
 from sumbo.problems.push import (

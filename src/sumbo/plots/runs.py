@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from sumbo.drawing import BLACK, BLUE, GREY, PALE, VERMILION
 from sumbo.errors import ArgumentError
-from sumbo.plots.style import BLACK, BLUE, GREY, PALE, RC, VERMILION, Axes, one_axes
+from sumbo.plots.style import RC, Axes, one_axes
 from sumbo.typing import Float, ndarray
 
 

@@ -1,8 +1,7 @@
 """One look for all pictures, and the way to axes: given ones, or a new figure.
 
-Colours are those of Okabe and Ito, which all common kinds of colour vision tell
-apart; draws also differ by their dashes and heat maps grow lighter monotonically, so
-that a grey print says the same.
+The colours are those of `sumbo.drawing`; draws also differ by their dashes and heat
+maps grow lighter monotonically, so that a grey print says the same.
 """
 
 import math
@@ -10,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sumbo import drawing
+from sumbo.drawing import GREEN, GREY, ORANGE, PURPLE
 from sumbo.errors import ArgumentError, MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 else:
     Axes = Any  # matplotlib is optional, so annotations cannot name its classes
-
-BLACK, GREY, PALE = "#000000", "#7F7F7F", "#ECECEC"
-BLUE, SKY, GREEN = "#0072B2", "#56B4E9", "#009E73"
-ORANGE, VERMILION, PURPLE = "#E69F00", "#D55E00", "#CC79A7"
 
 # Draw k has the k-th colour and dashes; no two of the first nine have both alike.
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1)))
@@ -28,20 +25,7 @@ DRAWS = tuple(
 )
 HEAT = "viridis"
 SMALL = 7.0
-RC: dict[str, Any] = {
-    "font.size": 8.5,
-    "axes.titlesize": 9,
-    "axes.labelsize": 8.5,
-    "axes.linewidth": 0.7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "xtick.labelsize": 7.5,
-    "ytick.labelsize": 7.5,
-    "legend.fontsize": 8,
-    "legend.frameon": False,
-    "figure.dpi": 110,
-    "savefig.dpi": 150,
-}
+RC: dict[str, Any] = drawing.RC | {"figure.dpi": 110, "savefig.dpi": 150}
 # Half the width of a central 95 % interval of a normal distribution, in sd.
 Z95 = 1.959963984540054
 

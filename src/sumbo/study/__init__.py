@@ -6,7 +6,7 @@ from sumbo.study.export import export
 from sumbo.study.report import report
 from sumbo.study.results import Results, load
 from sumbo.study.storage import Failure, Record
-from sumbo.study.verdict import Verdict, verdict
+from sumbo.study.verdict import Verdict, verdict, verdicts
 
 __all__ = [
     "Cell",
@@ -25,4 +25,5 @@ __all__ = [
     "select",
     "status",
     "verdict",
+    "verdicts",
 ]

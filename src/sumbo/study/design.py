@@ -3,6 +3,7 @@
 import hashlib
 import importlib
 import json
+import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -13,6 +14,7 @@ from typing import Any
 from sumbo.errors import StudyError
 from sumbo.registry import nearest
 
+_USUAL = ("ts", "ats")  # the pair of the paper's question
 Names = str | Sequence[str]
 Replicates = str | int | range | Sequence[int]
 
@@ -84,6 +86,12 @@ class Design:
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     optional: tuple[str, ...] = ()  # skipped where their set-up is missing
     modules: tuple[str, ...] = ()  # imported first: they register more names
+    # Pairs (first, second); None stands for ts against ats, where a design has both.
+    compare: tuple[tuple[str, str], ...] | None = None
+    # Margins of equivalence: the share of pairs that the first wins, and the
+    # geometric mean of its gap divided by that of the second.
+    win_share: tuple[float, float] = (0.45, 0.55)
+    gap_ratio: tuple[float, float] = (0.9, 1.11)
     part: Part = Part()
 
     def all_cells(self) -> Iterator[Cell]:
@@ -115,10 +123,12 @@ class Design:
     def contradiction(self, other: "Design") -> str:
         """Return in what ``other`` is another study, "" if both are parts of one.
 
-        The grid may grow; what a cell means may not change.
+        The grid may grow; what a cell means may not change, nor may the margins that
+        were fixed before the runs.
         """
-        names = ("name", "seed", "n_init", "acquisitions", "preset")
-        for name in (*names, "common_random_numbers"):
+        shared = ("name", "seed", "n_init", "acquisitions", "preset")
+        fixed = ("common_random_numbers", "win_share", "gap_ratio")
+        for name in (*shared, *fixed):
             ours, theirs = getattr(self, name), getattr(other, name)
             if ours != theirs:
                 return f"its {name} is {theirs!r} instead of {ours!r}"
@@ -132,6 +142,13 @@ class Design:
     def method_names(self) -> set[str]:
         """All methods, whatever their batch size."""
         return {method for methods in self.methods.values() for method in methods}
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The pairs of methods that the report compares."""
+        if self.compare is not None:
+            return self.compare
+        return (_USUAL,) if set(_USUAL) <= self.method_names else ()
 
 
 def digest(value: Any) -> str:
@@ -180,22 +197,12 @@ def design_from(table: Mapping[str, Any], source: str) -> Design:
     if missing:
         msg = f"{source}: key {min(missing)!r} is missing. Add it."
         raise StudyError(msg)
-    # A study that was stored without this field was run with a seed for each method.
-    values = {"common_random_numbers": False, **table}
-    if not isinstance(values["common_random_numbers"], bool):
-        shown = values["common_random_numbers"]
-        msg = f"{source}: common_random_numbers={shown!r} is not true or false."
-        raise StudyError(msg)
-    for key in ("problems", "optional", "modules"):
-        if key in values:
-            values[key] = _strings(values[key], key, source)
-    for key in ("seed", "replicates", "n_init", "acquisitions"):
-        if key in values:
-            least = 1 if key in {"replicates", "n_init"} else 0
-            values[key] = _integer(values[key], key, source, least)
-    values["methods"] = _methods(values["methods"], source)
-    _check_name(values["name"], source)
-    design = Design(**values)
+    design = Design(**_values(table, source))
+    for name in (name for pair in design.pairs for name in pair):
+        if name not in design.method_names:
+            hint = nearest(name, sorted(design.method_names))
+            msg = f"{source}: compare names {name!r}, no method of this design. {hint}"
+            raise StudyError(msg)
     stray = set(design.settings) - design.method_names
     if stray:
         msg = f"{source}: settings.{min(stray)} belongs to no method of this design."
@@ -262,6 +269,30 @@ def _check_name(name: Any, source: str) -> None:
         raise StudyError(msg)
 
 
+def _values(table: Mapping[str, Any], source: str) -> dict[str, Any]:
+    # A study that was stored without this field was run with a seed for each method.
+    values = {"common_random_numbers": False, **table}
+    if not isinstance(values["common_random_numbers"], bool):
+        shown = values["common_random_numbers"]
+        msg = f"{source}: common_random_numbers={shown!r} is not true or false."
+        raise StudyError(msg)
+    _check_name(values["name"], source)
+    for key in ("problems", "optional", "modules"):
+        if key in values:
+            values[key] = _strings(values[key], key, source)
+    for key in ("seed", "replicates", "n_init", "acquisitions"):
+        if key in values:
+            least = 1 if key in {"replicates", "n_init"} else 0
+            values[key] = _integer(values[key], key, source, least)
+    for key, end in (("win_share", 1.0), ("gap_ratio", math.inf)):
+        if key in values:
+            values[key] = _margins(values[key], key, source, end)
+    if values.get("compare") is not None:
+        values["compare"] = _pairs(values["compare"], source)
+    values["methods"] = _methods(values["methods"], source)
+    return values
+
+
 def _strings(value: Any, key: str, source: str) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)) or not all(
         isinstance(v, str) for v in value
@@ -272,6 +303,35 @@ def _strings(value: Any, key: str, source: str) -> tuple[str, ...]:
         msg = f"{source}: {key}={value!r} names something twice. Name it once."
         raise StudyError(msg)
     return tuple(value)
+
+
+def _pairs(value: Any, source: str) -> tuple[tuple[str, str], ...]:
+    hint = 'Write pairs of two methods, such as compare = [["ts", "ats"]].'
+    if not isinstance(value, (list, tuple)):
+        msg = f"{source}: compare={value!r} is not a list. {hint}"
+        raise StudyError(msg)
+    pairs = []
+    for pair in value:
+        names = _strings(pair, "compare", source)
+        if len(names) != 2:
+            msg = f"{source}: compare holds {pair!r}, which is no pair. {hint}"
+            raise StudyError(msg)
+        pairs.append((names[0], names[1]))
+    return tuple(pairs)
+
+
+def _margins(value: Any, key: str, source: str, end: float) -> tuple[float, float]:
+    same = end / 2 if math.isfinite(end) else 1.0  # what no difference gives
+    numbers = isinstance(value, (list, tuple)) and all(
+        isinstance(v, (int, float)) and not isinstance(v, bool) for v in value
+    )
+    if numbers and len(value) == 2 and 0 < value[0] < same < value[1] < end:
+        return float(value[0]), float(value[1])
+    msg = (
+        f"{source}: {key}={value!r} are no margins around {same:g}. Write two "
+        f"numbers, such as {key} = {list(getattr(Design, key))}."
+    )
+    raise StudyError(msg)
 
 
 def _integer(value: Any, key: str, source: str, least: int) -> int:

@@ -8,13 +8,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from sumbo.errors import StudyError
-from sumbo.study import charts, figures, page, tables
+from sumbo.study import charts, figures, page, statistics, tables
 from sumbo.study.results import Results, load
 from sumbo.study.storage import file_stem, write_atomically
-from sumbo.study.verdict import Verdict, verdict
+from sumbo.study.verdict import Verdict, verdicts
 
-# What the study compares: exact Thompson sampling, and without bilateral uncertainty.
-EXACT, ADDITIVE = "ts", "ats"
 ExtraFigure = tuple[str, str, Callable[[Path], object]]
 
 _CITATION = """@misc{wycoff2025,
@@ -38,9 +36,10 @@ def report(folder: str | Path, extra_figures: Sequence[ExtraFigure] = ()) -> Pat
     results = load(folder)
     out = folder / "report"
     _check_no_links(out)
-    answer = verdict(results, EXACT, ADDITIVE)
+    answers = verdicts(results)
+    compared = [part for answer in answers for part in _answer(answer)]
     sections = (
-        ("answer", "Question and answer", _answer(answer, results.batches)),
+        *([("answer", "Question and answer", compared)] if answers else ()),
         ("medians", "Medians", _medians(results)),
         ("figures", "Figures", _figures(results, out / "figures", extra_figures)),
         ("time", "Computing time", _time(results, out / "figures")),
@@ -57,7 +56,7 @@ def report(folder: str | Path, extra_figures: Sequence[ExtraFigure] = ()) -> Pat
     for anchor, title, parts in sections:
         body += [page.heading(title, anchor), *parts]
     _write_csv(out / "medians.csv", *tables.medians_long(results))
-    _write_csv(out / "paired.csv", *tables.paired_long(answer.table))
+    _write_pairs(out / "paired.csv", answers)
     _write_csv(out / "cpu.csv", *tables.cpu(results))
     index = out / "index.html"
     write_atomically(index, page.page(f"Study {results.design.name}", body))
@@ -77,25 +76,30 @@ def _partial(results: Results) -> list[str]:
     return [page.paragraph(missing, "notice")] if missing else []
 
 
-def _answer(answer: Verdict, batches: Sequence[int]) -> list[str]:
-    question = (
-        f"Does ignoring bilateral uncertainty cost anything? {ADDITIVE} draws every "
-        f"part of the sum from its own posterior, {EXACT} draws all parts jointly."
-    )
+def _answer(answer: Verdict) -> list[str]:
+    first, second = answer.first, answer.second
+    question = f"Which one ends lower from the same start, {first} or {second}?"
     parts = [page.paragraph(question), page.paragraph(answer.headline, "answer")]
     parts += [page.paragraph(sentence) for sentence in answer.sentences]
-    for batch in batches:
-        rows = [c for c in answer.table if c.batch == batch]
-        if rows:
-            header, lines = tables.paired(rows)
-            caption = (
-                f"Batch {batch}: {EXACT} − {ADDITIVE} of the best value at the end; "
-                "below zero, ignoring costs. − / + / 0 counts the signs of the pairs. "
-                "Holm: the Wilcoxon p-value corrected for all problems, * below 5 %. "
-                "Of spread: the median as a share of the interquartile range of all "
-                "runs of both methods."
-            )
-            parts.append(page.table(header, lines, caption=caption))
+    if answer.pooled:
+        caption = (
+            f"{first} against {second} over all problems. Share won: of the pairs that "
+            "differ. Gap ratio: geometric mean over the problems whose lowest known "
+            "value lies below every run. Equivalence: the larger p-value of two "
+            "one-sided tests; below 5 %, a difference beyond the margins is excluded."
+        )
+        parts.append(page.table(*tables.pooled(answer.pooled), caption=caption))
+    for batch in dict.fromkeys(c.batch for c in answer.table):
+        header, lines = tables.paired([c for c in answer.table if c.batch == batch])
+        caption = (
+            f"Batch {batch}: {first} − {second} of the best value at the end; below "
+            f"zero {first} is better. Median with an interval of the stated exact "
+            "coverage. − / + / 0 counts the signs of the pairs. Holm: the Wilcoxon "
+            "p-value corrected for all problems and batch sizes, * below 5 %. Effect: "
+            "rank-biserial correlation. Of spread: the median as a share of the "
+            "interquartile range of all runs of both methods."
+        )
+        parts.append(page.table(header, lines, caption=caption))
     return parts
 
 
@@ -114,7 +118,10 @@ def _medians(results: Results) -> list[str]:
 
 def _figures(results: Results, out: Path, extra: Sequence[ExtraFigure]) -> list[str]:
     parts = [*_convergence(results, out), *_ranks(results, out)]
-    parts += [*_boxes(results, out), *_differences(results, out)]
+    parts += _boxes(results, out)
+    pairs = dict.fromkeys(pair for d in results.designs for pair in d.pairs)
+    for first, second in pairs:
+        parts += _differences(results, first, second, out)
     for title, caption, draw in extra:
         path = out / re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -135,26 +142,35 @@ def _figures(results: Results, out: Path, extra: Sequence[ExtraFigure]) -> list[
 
 def _convergence(results: Results, out: Path) -> list[str]:
     how = (
-        "Convergence: medians over replicates are solid; their 95 % intervals are "
-        "dotted, and below 8 replicates show the range of all runs."
+        "Convergence: medians over replicates are solid; their intervals are dotted, "
+        "between order statistics, with the exact coverage that the caption states."
     )
     parts = [page.paragraph(how)]
     for problem in results.problems:
         path = out / f"convergence-{file_stem(problem)}"
         figures.draw_convergence(charts.convergence(results, problem), path)
-        caption = f"Best value after each evaluation; {_replicates(results, problem)}."
+        counts = [
+            len(r.replicates) for (p, _, _), r in results.runs.items() if p == problem
+        ]
+        caption = (
+            f"Best value after each evaluation; {_replicates(counts)}. Intervals of "
+            f"the median: {_coverage(counts)}."
+        )
         parts.append(page.figure(path, f"Convergence on {problem}", caption))
     return parts
 
 
-def _replicates(results: Results, problem: str) -> str:
-    counts = [
-        len(r.replicates) for (p, _, _), r in results.runs.items() if p == problem
-    ]
+def _replicates(counts: Sequence[int]) -> str:
     low, high = min(counts), max(counts)
     if low < high:
         return f"{low} to {high} replicates"
     return "1 replicate" if high == 1 else f"{high} replicates"
+
+
+def _coverage(counts: Sequence[int]) -> str:
+    shares = {n: statistics.median_coverage(n) for n in sorted(set(counts))}
+    low, high = (tables.percentage(f(shares.values())) for f in (min, max))
+    return low if low == high else f"{low} to {high}, by the number of replicates"
 
 
 def _ranks(results: Results, out: Path) -> list[str]:
@@ -184,19 +200,19 @@ def _boxes(results: Results, out: Path) -> list[str]:
     return parts
 
 
-def _differences(results: Results, out: Path) -> list[str]:
+def _differences(results: Results, first: str, second: str, out: Path) -> list[str]:
     parts = []
     for batch in results.batches:
-        data = charts.differences(results, EXACT, ADDITIVE, batch)
+        data = charts.differences(results, first, second, batch)
         if not data:
             continue
-        path = out / f"difference-batch{batch}"
-        label = f"{EXACT} − {ADDITIVE}"
+        path = out / f"difference-{first}-{second}-batch{batch}"
+        label = f"{first} − {second}"
         figures.draw_differences(data, label, path)
         caption = (
-            "Left of each pair: median difference over replicates with its 95 % "
-            "interval. Right: all differences at the end; zero solid, median dashed. "
-            f"Below zero {EXACT} is better."
+            "Left of each pair: median difference over replicates with its interval "
+            f"({_coverage([len(d.final) for d in data])}). Right: all differences at "
+            f"the end; zero solid, median dashed. Below zero {first} is better."
         )
         title = f"{label}, batch {batch}"
         parts.append(page.figure(path, title, caption))
@@ -238,6 +254,15 @@ def _what_was_run(results: Results) -> list[str]:
 def _cite() -> list[str]:
     software = f"Computed with sumbo {version('sumbo')}. The study is that of:"
     return [page.paragraph(software), page.verbatim(_CITATION)]
+
+
+def _write_pairs(path: Path, answers: Sequence[Verdict]) -> None:
+    header, rows = [], []
+    for answer in answers:
+        header, more = tables.paired_long(answer.first, answer.second, answer.table)
+        rows += more
+    if answers:
+        _write_csv(path, header, rows)
 
 
 def _write_csv(

@@ -19,7 +19,6 @@ from sumbo.study.storage import (
 from sumbo.typing import Float, Int, ndarray
 
 Key = tuple[str, str, int]  # problem, method, batch
-_PAIRS_FOR_QUARTILES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,38 +138,6 @@ def load(folder: str | Path) -> Results:
         wall_seconds=wall,
         **counts,
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Contrast:
-    """The paired comparison of two methods on one problem."""
-
-    problem: str
-    batch: int
-    paired: statistics.Paired
-    holm_p: float  # of the Wilcoxon test, over the problems of this batch size
-    spread: float  # interquartile range of all final values; 0 if there are few
-
-
-def contrasts(results: Results, first: str, second: str, batch: int) -> list[Contrast]:
-    """Return first − second at the end of the runs, problem by problem."""
-    compared = []
-    for problem in results.problems:
-        runs = results.of(problem, batch)
-        if first not in runs or second not in runs:
-            continue
-        a, b = shared_replicates(runs[first], runs[second])
-        if len(a):
-            pooled = np.concatenate([a[:, -1], b[:, -1]])
-            few = len(a) < _PAIRS_FOR_QUARTILES
-            spread = 0.0 if few else statistics.interquartile_range(pooled)
-            test = statistics.paired(a[:, -1], b[:, -1])
-            compared.append((problem, test, spread))
-    adjusted = statistics.holm(np.array([t.wilcoxon_p for _, t, _ in compared]))
-    return [
-        Contrast(problem=problem, batch=batch, paired=t, holm_p=float(p), spread=spread)
-        for (problem, t, spread), p in zip(compared, adjusted, strict=True)
-    ]
 
 
 def shared_replicates(

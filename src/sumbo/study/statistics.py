@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 from sumbo.errors import ArgumentError
+from sumbo.study import equivalence
 from sumbo.typing import Bool, Float, ndarray
 
 _Z = 1.96  # the normal quantile of a two-sided 95 % interval
@@ -25,11 +26,13 @@ class Paired:
     median: float
     low: float
     high: float
+    coverage: float  # exact, of the median by the interval from low to high
     wins: int  # a smaller
     losses: int  # a larger
     ties: int
     sign_p: float
     wilcoxon_p: float
+    effect: float  # rank-biserial correlation: −1 if a is always better
 
 
 def best_so_far(
@@ -60,8 +63,8 @@ def median_interval(
     """Return the median over replicates and its asymptotic 95 % interval.
 
     With r = ⌊R/2 − 1.96·√R/2⌋ the ends are the r-th smallest and the r-th largest
-    value. Below 8 replicates r is 0, and the whole range is the best there is: its
-    coverage is 1 − 2^(1−R).
+    value. Below 8 replicates r is 0, and the whole range is the best there is.
+    `median_coverage` gives the exact coverage.
     """
     ordered = np.sort(values, axis=0)
     r = median_rank(len(values))
@@ -71,6 +74,11 @@ def median_interval(
 def median_rank(count: int) -> int:
     """Return which order statistic from either end bounds the median's interval."""
     return max(1, int(np.floor(count / 2 - _Z * np.sqrt(count) / 2)))
+
+
+def median_coverage(count: int) -> float:
+    """Return the exact coverage of `median_interval`: 0.9375 for five values."""
+    return equivalence.median_coverage(count, median_rank(count))
 
 
 def median_ranks(medians: Float[ndarray, "M *rest"]) -> Float[ndarray, "M *rest"]:
@@ -114,11 +122,13 @@ def paired(a: Float[ndarray, " R"], b: Float[ndarray, " R"]) -> Paired:
         median=median,
         low=low,
         high=high,
+        coverage=median_coverage(len(d)),
         wins=wins,
         losses=losses,
         ties=len(d) - wins - losses,
         sign_p=sign_p,
         wilcoxon_p=wilcoxon_p,
+        effect=equivalence.rank_biserial(d),
     )
 
 

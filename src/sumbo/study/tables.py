@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sumbo.study import results as of
-from sumbo.study.results import Contrast, Results
+from sumbo.study.comparison import Contrast, Pooled
+from sumbo.study.results import Results
 from sumbo.study.verdict import significant
 
 Rows = list[list[str]]
@@ -77,8 +78,8 @@ def medians_long(results: Results) -> tuple[list[str], Rows]:
 
 def paired(contrasts: Sequence[Contrast]) -> tuple[list[str], Rows]:
     """Return header and rows of the paired comparisons of one batch size."""
-    header = ["problem", "pairs", "median", "95 % interval", "− / + / 0"]
-    header += ["sign p", "Wilcoxon p", "Holm p", "of spread"]
+    header = ["problem", "pairs", "median", "interval", "coverage", "− / + / 0"]
+    header += ["sign p", "Wilcoxon p", "Holm p", "effect", "of spread"]
     rows = []
     for c in contrasts:
         test = c.paired
@@ -89,22 +90,50 @@ def paired(contrasts: Sequence[Contrast]) -> tuple[list[str], Rows]:
                 str(test.count),
                 f"{test.median:.3g}",
                 f"{test.low:.3g} … {test.high:.3g}",
+                percentage(test.coverage),
                 f"{test.wins} / {test.losses} / {test.ties}",
                 probability(test.sign_p),
                 probability(test.wilcoxon_p),
                 probability(c.holm_p) + (" *" if significant(c) else ""),
+                f"{test.effect:+.2f}",
                 share,
             ]
         )
     return header, rows
 
 
-def paired_long(contrasts: Sequence[Contrast]) -> tuple[list[str], Rows]:
-    """Return the paired comparisons with all digits."""
-    names = ["count", "median", "low", "high", "wins", "losses", "ties"]
-    names += ["sign_p", "wilcoxon_p"]
+def pooled(found: Sequence[Pooled]) -> tuple[list[str], Rows]:
+    """Return the comparison over all problems, one row per batch size."""
+    header = ["batch", "problems", "won : lost : equal", "share won", "95 % interval"]
+    header += ["equivalence p", "seen with 80 %"]
+    header += ["gap ratio", "95 % interval", "equivalence p", "problems"]
+    rows = []
+    for p in found:
+        row = [str(p.batch), str(p.problems), f"{p.wins} : {p.losses} : {p.ties}"]
+        row += ["–"] * 3
+        if p.share is not None:
+            ends = f"{p.share.low:.1%} … {p.share.high:.1%}"
+            row[3:] = [f"{p.share.value:.1%}", ends, probability(p.share.equivalence_p)]
+        row += ["–" if p.visible is None else f"{p.visible:.1%}"]
+        if p.ratio is None:
+            row += ["–"] * 3
+        else:
+            ends = f"{p.ratio.low:.3g} … {p.ratio.high:.3g}"
+            row += [f"{p.ratio.value:.3g}", ends, probability(p.ratio.equivalence_p)]
+        rows.append([*row, str(len(p.ratio_problems))])
+    return header, rows
+
+
+def paired_long(
+    first: str, second: str, contrasts: Sequence[Contrast]
+) -> tuple[list[str], Rows]:
+    """Return the paired comparisons first − second with all digits."""
+    names = ["count", "median", "low", "high", "coverage", "wins", "losses", "ties"]
+    names += ["sign_p", "wilcoxon_p", "effect"]
     rows = [
         [
+            first,
+            second,
             c.problem,
             str(c.batch),
             *(repr(getattr(c.paired, name)) for name in names),
@@ -113,7 +142,7 @@ def paired_long(contrasts: Sequence[Contrast]) -> tuple[list[str], Rows]:
         ]
         for c in contrasts
     ]
-    return ["problem", "batch", *names, "holm_p", "spread"], rows
+    return ["first", "second", "problem", "batch", *names, "holm_p", "spread"], rows
 
 
 def cpu(results: Results) -> tuple[list[str], Rows]:
@@ -175,6 +204,11 @@ def versions(results: Results) -> Rows:
 def probability(p: float) -> str:
     """Return a p-value for reading."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def percentage(share: float) -> str:
+    """Return a share with as many digits as tell 93.75 % from 95 %."""
+    return f"{100 * share:.4g} %"
 
 
 def duration(seconds: float) -> str:

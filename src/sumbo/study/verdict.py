@@ -1,38 +1,49 @@
-"""The question of the study, answered from the paired comparisons in sentences."""
+"""Which of two methods is better: the comparisons of a study in sentences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from sumbo.study.results import Contrast, Results, contrasts
-
-LEVEL = 0.05
+from sumbo.study.comparison import Contrast, Pooled, contrasts, pooled
+from sumbo.study.equivalence import LEVEL, POWER, Estimate
+from sumbo.study.results import Results
 
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """An answer in one line, the sentences behind it, and the table behind those."""
+    """An answer in one line, the sentences behind it, and the numbers behind those."""
 
+    first: str
+    second: str
     headline: str
     sentences: tuple[str, ...]
-    table: tuple[Contrast, ...]
+    pooled: tuple[Pooled, ...]  # by batch size
+    table: tuple[Contrast, ...]  # by batch size and problem
 
 
-def verdict(results: Results, first: str = "ts", second: str = "ats") -> Verdict:
-    """Return whether ``second`` costs anything compared to ``first``.
+def verdicts(results: Results) -> tuple[Verdict, ...]:
+    """Return the verdict on every pair that the design compares."""
+    pairs = dict.fromkeys(p for d in results.designs for p in d.pairs)
+    return tuple(verdict(results, first, second) for first, second in pairs)
 
-    ``second`` ignores what ``first`` respects; first − second below zero is a cost.
-    """
-    by_batch = {b: contrasts(results, first, second, b) for b in results.batches}
-    by_batch = {b: table for b, table in by_batch.items() if table}
-    table = [c for of_batch in by_batch.values() for c in of_batch]
+
+def verdict(results: Results, first: str, second: str) -> Verdict:
+    """Return whether ``first`` and ``second`` differ, and what is excluded."""
+    table = contrasts(results, first, second)
+    over_problems = pooled(results, first, second)
+    sentences = [
+        _batch_sentence(p, [c for c in table if c.batch == p.batch], first, second)
+        for p in over_problems
+    ]
+    if table:
+        sentences.append(_holm_sentence(table, first, second))
     return Verdict(
-        headline=_headline(table, by_batch, first, second),
-        sentences=tuple(
-            _sentence(batch, of_batch, first, second)
-            for batch, of_batch in by_batch.items()
-        ),
+        first=first,
+        second=second,
+        headline=_headline(table, over_problems, first, second),
+        sentences=tuple(sentences),
+        pooled=tuple(over_problems),
         table=tuple(table),
     )
 
@@ -50,7 +61,7 @@ def significant(contrast: Contrast) -> bool:
 
 def _headline(
     table: Sequence[Contrast],
-    by_batch: dict[int, list[Contrast]],
+    over_problems: Sequence[Pooled],
     first: str,
     second: str,
 ) -> str:
@@ -59,70 +70,132 @@ def _headline(
             f"It cannot be answered yet: no problem has finished runs of {first} and "
             f"of {second} on the same replicate."
         )
-    if not any(_detectable(of_batch) for of_batch in by_batch.values()):
+    if all(p.share is not None and p.visible is None for p in over_problems):
         return (
-            "It cannot be answered yet: with this few replicates not even a method "
-            "that wins every run would be told apart from chance."
+            f"It cannot be answered yet: so few pairs of {first} and {second} could "
+            "not show even a method that wins every run."
         )
-    costs = [c for c in table if significant(c) and direction(c) < 0]
-    gains = [c for c in table if significant(c) and direction(c) > 0]
-    among = _plural(len(table), "comparison")
-    if costs and gains:
-        return (
-            f"It depends: {second} is significantly worse than {first} in "
-            f"{len(costs)} and better in {len(gains)} of {among}."
-        )
-    if costs:
-        return (
-            f"Yes: {second} is significantly worse than {first} in {len(costs)} of "
-            f"{among}, and better in none."
-        )
-    if gains:
-        return (
-            f"No: {second} is significantly better than {first} in {len(gains)} of "
-            f"{among}, and worse in none."
-        )
-    return f"No cost was detected: {second} and {first} differ in none of {among}."
+    parts = [
+        f"Batch size {p.batch}: {_finding(p, first, second)}." for p in over_problems
+    ]
+    ahead = [c for c in table if significant(c)]
+    if ahead:
+        parts.append(f"Single problems differ: {_named(ahead, first, second)}.")
+    return " ".join(parts)
 
 
-def _sentence(batch: int, table: Sequence[Contrast], first: str, second: str) -> str:
+def _finding(p: Pooled, first: str, second: str) -> str:
+    share = p.share
+    if share is None:
+        return f"{first} and {second} ended equal in all {_plural(p.ties, 'pair')}"
+    if p.visible is None:
+        return f"too few pairs of {first} and {second} for an answer"
+    beyond = f"a win share outside {_range(share.margins)}"
+    if share.different:
+        better, worse = (first, second) if share.value > 0.5 else (second, first)
+        won = max(share.value, 1 - share.value)
+        small = f", and {beyond} is excluded" if share.equivalent else ""
+        return f"{better} ended below {worse} in {won:.0%} of the pairs{small}"
+    if share.equivalent:
+        return (
+            f"no difference between {first} and {second} was seen, and {beyond} is "
+            "excluded"
+        )
+    return (
+        f"no difference between {first} and {second} was seen, but {beyond} is not "
+        "excluded"
+    )
+
+
+def _batch_sentence(
+    p: Pooled, table: Sequence[Contrast], first: str, second: str
+) -> str:
     counts = sorted({c.paired.count for c in table})
     paired = _plural(counts[-1], "paired replicate")
     if len(counts) > 1:
         paired = f"{counts[0]} to {paired}"
-    signs = [direction(c) for c in table]
-    worse = [c.problem for c in table if significant(c) and direction(c) < 0]
-    better = [c.problem for c in table if significant(c) and direction(c) > 0]
     text = (
-        f"At batch size {batch}, over {_plural(len(table), 'problem')} with "
-        f"{paired}, {first} was ahead of {second} on {signs.count(-1)}, behind on "
-        f"{signs.count(1)} and level on {signs.count(0)}. "
+        f"At batch size {p.batch}, over {_plural(p.problems, 'problem')} with "
+        f"{paired}, {first} ended below {second} in {p.wins} pairs, above it in "
+        f"{p.losses} and level in {p.ties}"
     )
-    if worse or better:
+    if p.share is None:
+        return f"{text}."
+    text += f": a win share of {_with_interval(p.share, '.1%')}. "
+    text += _equivalence(p.share, f"a win share outside {_range(p.share.margins)}")
+    if p.share_anywhere is not None:
         text += (
-            "After Holm's correction the difference is significant where ignoring "
-            f"costs ({_listed(worse)}) and where it gains ({_listed(better)}). "
+            "For other problems like these, a bootstrap over problems and replicates "
+            f"gives {_range(p.share_anywhere)}. "
         )
-    else:
-        text += "None of the differences is significant after Holm's correction. "
-    shares = [abs(c.paired.median) / c.spread for c in table if c.spread > 0]
-    if shares:
+    if p.ratio is not None:
+        over = _plural(len(p.ratio_problems), "problem")
+        low, high = p.ratio.margins
         text += (
-            f"The median difference is typically {np.median(shares):.0%} and at most "
-            f"{max(shares):.0%} of the interquartile range between runs."
+            f"The gap of {first} is {_with_interval(p.ratio, '.3g')} times that of "
+            f"{second} (geometric mean over {over} with a known lower value). "
         )
-    return text.strip()
+        text += _equivalence(p.ratio, f"a ratio outside {low:g} to {high:g}")
+    return text + _power(p)
 
 
-def _detectable(table: Sequence[Contrast]) -> bool:
+def _equivalence(estimate: Estimate, beyond: str) -> str:
+    is_not = "" if estimate.equivalent else "not "
+    p = estimate.equivalence_p
+    shown = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    return f"{beyond[0].upper()}{beyond[1:]} is {is_not}excluded ({shown}). "
+
+
+def _power(p: Pooled) -> str:
+    pairs = _plural(p.wins + p.losses, "pair")
+    if p.visible is None:
+        return f"With {pairs} no preference could have been seen."
+    return (
+        f"With {pairs} a preference of {p.visible:.1%} would have been seen with a "
+        f"probability of {POWER:.0%}."
+    )
+
+
+def _holm_sentence(table: Sequence[Contrast], first: str, second: str) -> str:
+    among = _plural(len(table), "comparison")
+    ahead = [c for c in table if significant(c)]
+    if ahead:
+        return (
+            f"After Holm's correction over {among} of single problems, "
+            f"{_named(ahead, first, second)}."
+        )
+    text = (
+        f"None of the {among} of single problems is significant after Holm's "
+        "correction."
+    )
     # The smallest p-value of a two-sided signed-rank test of n pairs is 2 / 2^n.
     pairs = max(c.paired.count for c in table)
-    return len(table) * 2.0 ** (1 - pairs) < LEVEL
+    if len(table) * 2.0 ** (1 - pairs) >= LEVEL:
+        text += f" With {_plural(pairs, 'pair')} per problem none could be."
+    return text
+
+
+def _named(table: Sequence[Contrast], first: str, second: str) -> str:
+    texts = []
+    for method, sign in ((first, -1), (second, 1)):
+        where = [
+            f"{c.problem} (batch {c.batch})" for c in table if direction(c) == sign
+        ]
+        if where:
+            texts.append(f"{method} is better on {', '.join(where)}")
+    return "; ".join(texts)
+
+
+def _with_interval(estimate: Estimate, form: str) -> str:
+    value, low, high = (
+        format(v, form) for v in (estimate.value, estimate.low, estimate.high)
+    )
+    return f"{value} (95 % interval {low} to {high})"
+
+
+def _range(ends: tuple[float, float]) -> str:
+    return f"{100 * ends[0]:.3g} to {100 * ends[1]:.3g} %"
 
 
 def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names) if names else "none"

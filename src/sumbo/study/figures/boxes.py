@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sumbo.drawing import look
 from sumbo.study.charts import Boxes
-from sumbo.study.figures.style import canvas, look, margins, save
+from sumbo.study.figures.style import canvas, margins, save
 from sumbo.typing import Float, ndarray
 
 _COLUMNS = 3

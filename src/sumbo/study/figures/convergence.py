@@ -20,7 +20,7 @@ def draw_convergence(chart: Convergence, path: Path) -> None:
     """Draw medians solid and their intervals dotted."""
     panels = sorted(chart.panels.items())
     with canvas(1, max(2, len(panels)), 2.6) as (figure, grid):
-        margins(figure, left=0.62, right=0.6, top=0.3, bottom=0.42, wspace=0.42)
+        margins(figure, left=0.62, right=1.0, top=0.3, bottom=0.42, wspace=0.62)
         low, high = _limits(chart)
         for axes, (batch, curves) in zip(grid[0], panels, strict=False):
             axes.set_title(f"{chart.problem}, batch {batch}", loc="left")

@@ -41,7 +41,7 @@ def draw_ask_time(charts: Sequence[Lines], path: Path) -> None:
 
 
 def _draw(figure: Any, row: Any, charts: Sequence[Lines]) -> None:
-    margins(figure, left=0.62, right=0.6, top=0.3, bottom=0.42, wspace=0.42)
+    margins(figure, left=0.62, right=1.0, top=0.3, bottom=0.42, wspace=0.62)
     for axes, chart in zip(row, charts, strict=False):
         axes.set_title(f"batch {chart.batch}", loc="left")
         axes.set_xlabel("evaluations")

@@ -14,7 +14,7 @@ def draw_ranks(charts: Sequence[Ranks], path: Path) -> None:
     """Draw one row per batch size."""
     with canvas(len(charts), 2, 0.3 + 2.5 * len(charts)) as (figure, grid):
         margins(
-            figure, left=0.5, right=0.6, top=0.3, bottom=0.45, wspace=0.25, hspace=0.55
+            figure, left=0.5, right=1.0, top=0.3, bottom=0.45, wspace=0.25, hspace=0.55
         )
         for (left, right), chart in zip(grid, charts, strict=True):
             worst = len(chart.final)

@@ -1,54 +1,21 @@
-"""One style for all figures: colour-blind safe, and readable in grey."""
+"""The page of a study's figures: size, margins, lines and their labels."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sumbo.drawing import RC, label, look
 from sumbo.errors import MissingExtraError
 from sumbo.typing import Float, ndarray
 
 WIDTH = 7.2  # inches: a page, and legible when a phone shows it
 
 
-@dataclass(frozen=True, kw_only=True)
-class Look:
-    """How a method is drawn, the same in every figure."""
-
-    color: str
-    marker: str
-
-
-# The colours of Okabe and Ito, which differ in lightness as well as in hue.
-_LOOKS = {
-    "ts": Look(color="#0072B2", marker="o"),
-    "ats": Look(color="#D55E00", marker="s"),
-    "alcb2": Look(color="#009E73", marker="^"),
-    "dumbo": Look(color="#CC79A7", marker="D"),
-    "qff": Look(color="#E69F00", marker="v"),
-    "max": Look(color="#56B4E9", marker="P"),
-    "struct": Look(color="#000000", marker="X"),
-    "uniform": Look(color="#808080", marker="*"),
-}
-_SPARE = (
-    Look(color="#5D3A9B", marker="<"),
-    Look(color="#8C510A", marker=">"),
-    Look(color="#1A7F7F", marker="h"),
-    Look(color="#A6195A", marker="p"),
-)
-_RC: Any = {
-    "font.size": 8.5,
-    "axes.titlesize": 9,
-    "axes.labelsize": 8.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.7,
+_RC: Any = RC | {
     "axes.formatter.useoffset": False,
-    "xtick.labelsize": 7.5,
-    "ytick.labelsize": 7.5,
     "xtick.major.width": 0.7,
     "ytick.major.width": 0.7,
     "grid.color": "#dddddd",
@@ -59,13 +26,6 @@ _RC: Any = {
     "savefig.facecolor": "white",
     "svg.hashsalt": "sumbo",  # the same data give the same bytes
 }
-
-
-def look(method: str) -> Look:
-    """Return how ``method`` is drawn; methods not of the paper get spare looks."""
-    if method in _LOOKS:
-        return _LOOKS[method]
-    return _SPARE[sum(method.encode()) % len(_SPARE)]
 
 
 @contextmanager
@@ -131,7 +91,7 @@ def draw_line(
 
 
 def label_ends(axes: Any, ends: Mapping[str, float]) -> None:
-    """Write each method's name to the right of where its line ends."""
+    """Write each method's label to the right of where its line ends."""
     if not ends:
         return
     to_axes = axes.transData + axes.transAxes.inverted()
@@ -143,7 +103,7 @@ def label_ends(axes: Any, ends: Mapping[str, float]) -> None:
     for name, start, place in zip(names, at, places, strict=True):
         style = look(name)
         axes.annotate(
-            name,
+            label(name),
             xy=(1.0, min(max(start, 0.0), 1.0)),
             xytext=(1.06, place),
             xycoords="axes fraction",

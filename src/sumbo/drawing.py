@@ -1,0 +1,67 @@
+"""Colours, markers and fonts of all figures.
+
+Colours are those of Okabe and Ito, which all common kinds of colour vision tell
+apart and which differ in lightness as well as in hue.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sumbo.methods import METHODS
+
+BLACK, GREY, PALE = "#000000", "#7F7F7F", "#ECECEC"
+BLUE, SKY, GREEN = "#0072B2", "#56B4E9", "#009E73"
+ORANGE, VERMILION, PURPLE = "#E69F00", "#D55E00", "#CC79A7"
+
+RC: dict[str, Any] = {
+    "font.size": 8.5,
+    "axes.titlesize": 9,
+    "axes.labelsize": 8.5,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "xtick.labelsize": 7.5,
+    "ytick.labelsize": 7.5,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """How a method is drawn, the same in every figure."""
+
+    color: str
+    marker: str
+
+
+_LOOKS = {
+    "logei": Look(color="#5D3A9B", marker="<"),
+    "ts": Look(color=BLUE, marker="o"),
+    "ats": Look(color=VERMILION, marker="s"),
+    "alcb2": Look(color=GREEN, marker="^"),
+    "dumbo": Look(color=PURPLE, marker="D"),
+    "qff": Look(color=ORANGE, marker="v"),
+    "max": Look(color=SKY, marker="P"),
+    "struct": Look(color=BLACK, marker="X"),
+    "uniform": Look(color=GREY, marker="*"),
+}
+_SPARE = (
+    Look(color="#8C510A", marker=">"),
+    Look(color="#1A7F7F", marker="h"),
+    Look(color="#A6195A", marker="p"),
+)
+
+
+def look(method: str) -> Look:
+    """Return how ``method`` is drawn; methods of others get spare looks."""
+    if method in _LOOKS:
+        return _LOOKS[method]
+    return _SPARE[sum(method.encode()) % len(_SPARE)]
+
+
+def label(method: str) -> str:
+    """Return what a figure calls ``method``: its label, or its name without one."""
+    if method not in METHODS.names():
+        return method
+    return str(getattr(METHODS.get(method), "label", method))
