@@ -25,7 +25,7 @@ from sumbo.problems import (
     names,
 )
 
-DATA = json.loads((Path(__file__).parent / "data" / "desi.json").read_text())
+DATA = json.loads((Path(__file__).parents[1] / "data" / "desi.json").read_text())
 START = np.array([0.7, 0.02236, 0.3, 100.0, 0.97, 0.0, 0.0697186])
 FLAT = np.array([0.672, 0.0223, 0.313, 103.7, 0.97, 0.0, 0.061])
 

@@ -178,7 +178,7 @@ def kill_and_go_on(tmp_path, request, *, kills, budget, batch):
     dice, told = random.Random(f"{kills}/{batch}"), []
 
     def live(number, delay):
-        arguments = [request.path.parent, path, log, budget, batch, number, delay]
+        arguments = [request.path.parents[1], path, log, budget, batch, number, delay]
         command = [sys.executable, "-c", RUN, *map(str, arguments)]
         return subprocess.run(command, capture_output=True, check=False)
 

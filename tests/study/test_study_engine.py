@@ -17,7 +17,7 @@ from sumbo.study import load_design, run, select, status
 from sumbo.study.guard import Task, dismiss_children, guarded
 from sumbo.study.storage import Failure, encode, finished, write_design, write_failure
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 SMOKE = TESTS.parent / "studies" / "smoke.toml"
 
 

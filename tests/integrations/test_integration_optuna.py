@@ -49,7 +49,7 @@ SEARCHES = {
     "struct": {"candidates": 30, "rounds": 1, "sweeps": 1, "random_starts": 3},
 }
 WORKER = optuna_worker.__file__
-PACKAGE = Path(__file__).parents[1] / "integrations/optunahub/package/samplers/sumbo"
+PACKAGE = Path(__file__).parents[2] / "integrations/optunahub/package/samplers/sumbo"
 
 Ranges = dict[str, BaseDistribution]
 CONTINUOUS = [

@@ -24,7 +24,7 @@ from sumbo.testing.methods import (
 )
 
 QUICK_PROBLEMS: dict[str, dict[str, Any]] = {"lunar": {"seeds": (3, 17), "steps": 40}}
-BIBLIOGRAPHY = Path(__file__).parents[1] / "references.bib"
+BIBLIOGRAPHY = Path(__file__).parents[2] / "references.bib"
 
 
 def marked(name):

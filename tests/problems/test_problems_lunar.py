@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.skipif(not problems.available("lunar")[0], reason="needs gymnasium"),
 ]
 
-DATA = Path(__file__).parent / "data" / "lunar.json"
+DATA = Path(__file__).parents[1] / "data" / "lunar.json"
 CASES = json.loads(DATA.read_text())["cases"]
 ODD = [0.7, 1.3, 0.2, 0.9, 0.4, 1.1, 0.6, 1.7, 0.3, 0.8, 0.15, 0.25]
 

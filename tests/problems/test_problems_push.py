@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.skipif(not problems.available("push")[0], reason="needs Box2D"),
 ]
 
-DATA = Path(__file__).parent / "data" / "push.json"
+DATA = Path(__file__).parents[1] / "data" / "push.json"
 CASES = json.loads(DATA.read_text())["cases"]
 IDS = [f"{i}-{case['kind']}" for i, case in enumerate(CASES)]
 CONTACT = CASES[5]["x"]

@@ -10,7 +10,7 @@ import pytest
 from study_fakes import design, fake_record
 from sumbo.study.storage import encode, write_design, write_record
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 PAGE = "before\n<!-- simulators -->\nold\n<!-- end -->\nafter\n"
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import sumbo
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 SMOKE = """

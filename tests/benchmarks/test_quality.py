@@ -21,7 +21,7 @@ from sumbo.study.design import load_design
 from sumbo.study.results import load
 from sumbo.study.storage import decode, encode, write_design, write_record
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "benchmarks" / "quality"
 DESIGN = PACKAGE / "designs" / "quality.toml"
 DESIGNS = sorted(DESIGN.parent.glob("*.toml"))

@@ -11,7 +11,7 @@ from sumbo import problems
 from sumbo.errors import ArgumentError, ProblemError
 from sumbo.problems.rover import HALF_SIDE, collides, obstacles, path_cost
 
-DATA = Path(__file__).parent / "data" / "rover.json"
+DATA = Path(__file__).parents[1] / "data" / "rover.json"
 CASES = json.loads(DATA.read_text())["cases"]
 IDS = [f"{i}-{case['kind']}" for i, case in enumerate(CASES)]
 

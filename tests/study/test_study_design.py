@@ -12,7 +12,7 @@ from sumbo.methods import METHODS
 from sumbo.study import load_design, select
 from sumbo.study.design import design_from
 
-STUDIES = Path(__file__).parents[1] / "studies"
+STUDIES = Path(__file__).parents[2] / "studies"
 TOML = """
 seed = 19
 replicates = 4

@@ -82,7 +82,7 @@ def test_kids_at_the_start_point():
 
 
 def cases(name):
-    text = (Path(__file__).parent / "data" / name).read_text()
+    text = (Path(__file__).parents[1] / "data" / name).read_text()
     rows = json.loads(text)["cases"]
     return np.array([row["x"] for row in rows]), [-row["loglike"] for row in rows]
 
