@@ -8,6 +8,7 @@ from scipy import stats
 from scipy.optimize import brentq
 
 from irregular import frozen
+from sumbo.acquisition.normal import log_cdf_and_ratio
 from sumbo.methods.max.extremes import (
     EXTREMES,
     log_survival,
@@ -29,7 +30,16 @@ def test_survival_is_the_product_of_the_points(rng):
     np.testing.assert_allclose(log_survival(y, mean, sd), np.log(product), rtol=1e-10)
 
 
-@pytest.mark.parametrize("B", [1, 3, 400])
+def test_the_logarithm_of_the_distribution_function_is_scipys():
+    # On both sides of where the formula changes, far out, and in any shape.
+    z = np.r_[-37.3, -9.1, np.linspace(-1.6, -1.4, 11), -0.3, 0.8, 6.2, 41.0]
+    log_cdf, ratio = log_cdf_and_ratio(z.reshape(1, -1))
+    np.testing.assert_allclose(log_cdf[0], stats.norm.logcdf(z), rtol=1e-13, atol=0)
+    expected = np.exp(stats.norm.logpdf(z) - stats.norm.logcdf(z))
+    np.testing.assert_allclose(ratio[0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("B", [1, 3, 400, 7013])
 def test_quantiles_invert_the_survival_function(rng, B):
     mean, sd = random_part(rng, B)
     p = np.array([1e-12, 0.03, 0.41, 0.77, 0.999])

@@ -7,13 +7,12 @@ reduction of its entropy, over draws of y*, is
 """
 
 import numpy as np
-from scipy.special import log_ndtr
 
+from sumbo.acquisition.normal import log_cdf_and_ratio
 from sumbo.typing import Float, ndarray
 
 # Variance below which a point counts as known; y has unit variance.
 FLOOR = 1e-12
-LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 
 
 def minimum_entropy(
@@ -55,6 +54,5 @@ def _truncation(
 ) -> tuple[Float[ndarray, "S B"], Float[ndarray, "S B"], Float[ndarray, "S B"]]:
     """Return γ, φ(γ)/Φ(γ) and log Φ(γ) of each draw at each point."""
     gamma = (mean - minima[:, None]) / np.sqrt(np.maximum(var, FLOOR))
-    log_cdf = log_ndtr(gamma)
-    ratio = np.exp(-0.5 * gamma**2 - LOG_SQRT_2PI - log_cdf)
+    log_cdf, ratio = log_cdf_and_ratio(gamma)
     return gamma, ratio, log_cdf

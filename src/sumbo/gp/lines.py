@@ -150,7 +150,8 @@ def pair_slopes(
     """
     if isinstance(kernel, Matern):
         if e is None:
-            e = np.exp(-a)
+            e = np.negative(a)
+            np.exp(e, out=e)
         else:
             np.minimum(e, 1.0 / e, out=e)
         kernel.length_slopes(a, e, k, slope)

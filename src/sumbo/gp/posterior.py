@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from sumbo.gp.model import AdditiveGP
 
 # Samplers live a layer above and register themselves, one file each.
+# Covariances worked on at a time: they stay in the cache.
+PANEL = 32_768
+
 SAMPLERS: Registry[Callable[..., list[Any]]] = Registry("how", "sumbo.sampling")
 
 
@@ -213,10 +216,16 @@ class Posterior:
     ) -> tuple[Float[ndarray, " B"], Float[ndarray, " B"]]:
         """Return mean and variance of part m at points of its own coordinates."""
         kernel, Xm = self.gp.kernels[m], self.X[:, self.gp.groups[m]]
-        cross = kernel(Xm, Zm)
-        V = solve_lower(self._exact("part_moments").L, cross)
-        var = kernel.variance - np.einsum("ij,ij->j", V, V)
-        return cross.T @ self.alpha, np.maximum(var, 0.0)
+        L = self._exact("part_moments").L
+        mean, var = np.empty(len(Zm)), np.empty(len(Zm))
+        rows = max(1, PANEL // self.N)
+        for start in range(0, len(Zm), rows):
+            some = slice(start, start + rows)
+            cross = kernel(Zm[some], Xm)
+            V = solve_lower(L, cross.T)
+            mean[some] = cross @ self.alpha
+            var[some] = kernel.variance - np.einsum("nb,nb->b", V, V)
+        return mean, np.maximum(var, 0.0)
 
     def line_moments(
         self, Z: Float[ndarray, "B P"]

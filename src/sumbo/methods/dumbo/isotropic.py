@@ -3,16 +3,19 @@
 This is the model of [bardou2023]: no priors, ``τ² = floor + softplus(raw)``, all else
 ``softplus(raw)``. The raw parameters are M length-scales, M variances and the noise.
 Length-scales that a whole part shares make the evidence cheap: one packed row of
-squared distances per part, scaled by one number.
+distances per part, scaled by one number.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
 
 from sumbo.errors import NotPositiveDefiniteError
+from sumbo.gp.evidence import packed_squares
+from sumbo.gp.lines import pair_slopes, rate_of
 from sumbo.gp.model import AdditiveGP
 from sumbo.kernels import Kernel, as_kernel
 from sumbo.linalg import cho_solve, cholesky, inverse_lower, pack_lower, unpack_lower
@@ -21,6 +24,8 @@ from sumbo.typing import Float, Groups, Int, ndarray
 NOISE_FLOOR = 1e-4
 # Raw parameters stay here: beyond, softplus underflows, or the part is a constant.
 LOWEST, HIGHEST = -12.0, 40.0
+# Pairs worked on at a time.
+CHUNK = 32_768
 # Adam has arrived when this many steps in a row gained less than this many nats.
 PATIENCE, GAIN = 25, 0.01
 
@@ -44,7 +49,7 @@ class IsotropicFit(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class IsotropicEvidence:
-    """log p(y | X, θ) for many θ; D (M, T) are packed squared distances."""
+    """log p(y | X, θ) for many θ; D (M, T) are packed distances."""
 
     kernel: Kernel
     D: Float[ndarray, "M T"]
@@ -60,13 +65,16 @@ class IsotropicEvidence:
         kernel: str = "matern52",
     ) -> "IsotropicEvidence":
         """Return the evidence of one structure on fixed data."""
-        i, j = np.triu_indices(len(X))
-        D = np.stack(
-            [((X[i][:, g] - X[j][:, g]) ** 2).sum(axis=1) for g in map(list, groups)]
-        )
+        squares, N = packed_squares(X), len(X)
+        D = np.stack([squares[list(group)].sum(axis=0) for group in groups])
         # Row-wise upper order starts each row with its diagonal element.
-        diagonal = np.flatnonzero(i == j)
-        return cls(kernel=as_kernel(kernel), D=D, diagonal=diagonal, y=y)
+        diagonal = np.cumsum(np.r_[0, np.arange(N, 1, -1)])
+        return cls(kernel=as_kernel(kernel), D=np.sqrt(D), diagonal=diagonal, y=y)
+
+    @cached_property
+    def _memory(self) -> tuple[Float[ndarray, "M T"], Float[ndarray, "M T"]]:
+        # Used by every evaluation: fresh memory costs more than what is computed in it.
+        return np.empty_like(self.D), np.empty_like(self.D)
 
     def evaluate(self, raw: Float[ndarray, " p"]) -> IsotropicValue:
         """Return the log likelihood, its gradient in ``raw``, and the best mean.
@@ -77,12 +85,14 @@ class IsotropicEvidence:
         M, N = len(self.D), len(self.y)
         theta = softplus(raw)
         lengthscales, variances = theta[:M], theta[M:-1]
-        # Part by part: temporaries of one row stay in the cache.
-        k, ws = np.empty_like(self.D), np.empty_like(self.D)
-        for m, l in enumerate(lengthscales):
-            s = self.D[m] * l**-2.0
-            k[m], w = self.kernel.correlation_and_weight(s)
-            np.multiply(w, s, out=ws[m])
+        k, ws = self._memory
+        scales = (rate_of(self.kernel) / lengthscales)[:, None]
+        # Some parts at a time: temporaries stay in the cache.
+        rows = max(1, CHUNK // self.D.shape[1])
+        for first in range(0, M, rows):
+            some = slice(first, first + rows)
+            a = self.D[some] * scales[some]
+            pair_slopes(self.kernel, a, None, k[some], ws[some])
         packed = variances @ k
         packed[self.diagonal] += NOISE_FLOOR + theta[-1]
         L, _ = cholesky(unpack_lower(packed, N), what="covariance of the observations")
@@ -119,7 +129,7 @@ def fit_isotropic(
     raw = start_raw(M) if raw is None else np.clip(raw, LOWEST, HIGHEST)
     best = IsotropicFit(raw, 0.0, -np.inf, 0)
     first, second = np.zeros_like(raw), np.zeros_like(raw)
-    milestone = -np.inf
+    bests: list[float] = []
     done = 0
     for step in range(1, steps + 2):
         try:
@@ -129,10 +139,9 @@ def fit_isotropic(
         done = step
         if value.log_likelihood > best.log_likelihood:
             best = IsotropicFit(raw, value.mean, value.log_likelihood, step)
-        if step % PATIENCE == 0:
-            if best.log_likelihood < milestone + GAIN:
-                break
-            milestone = best.log_likelihood
+        bests.append(best.log_likelihood)
+        if step > PATIENCE and bests[-1] < bests[-1 - PATIENCE] + GAIN:
+            break
         slope = value.gradient / N
         first = 0.9 * first + 0.1 * slope
         second = 0.999 * second + 0.001 * slope**2
