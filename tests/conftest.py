@@ -1,6 +1,7 @@
 """Shared settings: hypothesis profiles, and one generator per test, by its name."""
 
 import os
+import signal
 import zlib
 
 import hypothesis
@@ -13,6 +14,10 @@ hypothesis.settings.register_profile(
 )
 hypothesis.settings.register_profile("thorough", max_examples=400, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+# A shell starts its background jobs with SIGINT ignored, and children inherit that;
+# the tests that interrupt a process need it back.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Another number repeats the statistical tests with other data.
 SEED = int(os.environ.get("SUMBO_TEST_SEED", "0"))
