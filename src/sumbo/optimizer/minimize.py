@@ -1,10 +1,8 @@
 """``minimize``: the whole run in one call."""
 
-import inspect
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, contextmanager, nullcontext
-from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,16 +12,15 @@ from scipy.optimize import OptimizeResult
 from tqdm import tqdm
 
 from sumbo import checkpoint as files
-from sumbo.errors import ArgumentError, CheckpointError, EvaluationError
+from sumbo.errors import CheckpointError, EvaluationError
 from sumbo.lock import exclusive
 from sumbo.methods import Method
 from sumbo.optimizer.asktell import Optimizer
 from sumbo.optimizer.engine import as_count
+from sumbo.optimizer.evaluation import as_value, check_run, executor_of
+from sumbo.optimizer.result import INTERRUPTED, STOPPED, call_back, result_of
 from sumbo.rng import Seed
 from sumbo.typing import ndarray
-from sumbo.values import as_floats
-
-STOPPED, INTERRUPTED = 99, 130
 
 
 def minimize(
@@ -88,7 +85,7 @@ def minimize(
         CheckpointError: If the checkpoint is in use by another process, or cannot be
             read or written; in the middle of a run, its ``result`` holds all values.
     """
-    _check(fun, callback, budget, batch, n_init, on_error)
+    check_run(fun, callback, budget, batch, n_init, on_error)
     retries = as_count("retries", retries, 0)
     options = {"method": method, "groups": groups, "n_init": n_init, **settings}
     with ExitStack() as stack:
@@ -97,7 +94,7 @@ def minimize(
         )
         opt = _start(bounds, seed, x0, y0, checkpoint, options)
         run = _Run(opt, fun, budget, batch, callback, checkpoint, on_error, retries)
-        executor, slots = stack.enter_context(_executor(workers))
+        executor, slots = stack.enter_context(executor_of(workers))
         run.bar = stack.enter_context(_bar(progress, budget, opt))
         try:
             run.loop(executor, slots)
@@ -180,7 +177,7 @@ class _Run:
     def _failed_once_more(self, x: ndarray, evaluate: Callable[[], Any]) -> bool:
         """Return whether the point must be evaluated again; it is told otherwise."""
         try:
-            value = _as_value(evaluate())
+            value = as_value(evaluate())
         except Exception as error:  # noqa: BLE001 (the user's function may raise anything)
             self.opt.note_failure(x, f"{type(error).__name__}: {error}")
             point = tuple(x.tolist())
@@ -200,7 +197,7 @@ class _Run:
             if np.isfinite(self.opt.y).any():
                 self.bar.set_postfix(best=f"{self.opt.best[1]:.6g}")
         if self.callback is not None:
-            _call(self.callback, self.result())
+            call_back(self.callback, self.result())
 
     def _fail(self, x: ndarray, error: Exception, attempts: int) -> None:
         if self.on_error == "skip":
@@ -238,90 +235,9 @@ class _Run:
 
     def result(self) -> OptimizeResult:
         """Return what is known now."""
-        opt = self.opt
-        X, y = opt.X, opt.y
-        ok = np.isfinite(y)
-        found = bool(ok.any())
-        named = found or self.status == INTERRUPTED
-        x, fun = opt.best if found else (None, np.nan)
-        return _Result(
-            x=x,
-            fun=fun,
-            nfev=len(y),
-            nit=self.nit,
-            x_iters=X,
-            func_vals=y,
-            failed=X[~ok],
-            failures=opt.failures,
-            success=found and self.status in (0, STOPPED),
-            status=self.status if named else 1,
-            message=self.message if named else "no evaluation succeeded",
-            transform=opt.data().transform.describe(),
-            space=opt.space,
-            seed=opt.seed,
-            method=opt.method_name,
-            optimizer=copy(opt),  # as it is now: the run goes on
+        return result_of(
+            self.opt, nit=self.nit, status=self.status, message=self.message
         )
-
-
-class _Result(OptimizeResult):
-    """An ``OptimizeResult`` whose model is computed only when it is looked at."""
-
-    @property
-    def model(self) -> Any:
-        """The posterior given the data of then, in the unit cube; None without one."""
-        return self["optimizer"].model()
-
-
-def _call(callback: Callable[..., Any], result: OptimizeResult) -> None:
-    """Call as SciPy does: by keyword if the callback names ``intermediate_result``."""
-    try:
-        named = "intermediate_result" in inspect.signature(callback).parameters
-    except (TypeError, ValueError):
-        named = False
-    if named:
-        callback(intermediate_result=result)
-    else:
-        callback(result)
-
-
-def _as_value(value: Any) -> float:
-    try:
-        if value is None:  # NumPy would make it NaN
-            raise TypeError
-        out = float(as_floats(value, "value").reshape(()))
-    except (TypeError, ValueError) as error:
-        msg = f"the objective returned {value!r}, not a number."
-        raise ArgumentError(msg) from error
-    if not np.isfinite(out):
-        msg = f"the objective returned {out}."
-        raise ArgumentError(msg)
-    return out
-
-
-def _check(
-    fun: Any, callback: Any, budget: Any, batch: Any, n_init: Any, on_error: Any
-) -> None:
-    if not callable(fun):
-        msg = f"fun={fun!r} is not callable. Pass a function of one point."
-        raise ArgumentError(msg)
-    if callback is not None and not callable(callback):
-        msg = f"callback={callback!r} is not callable. Pass a function of the result."
-        raise ArgumentError(msg)
-    for name, value in (("budget", budget), ("batch", batch)):
-        integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        if not integer or value < 1:
-            msg = f"{name}={value!r} is not a positive integer."
-            raise ArgumentError(msg)
-    if isinstance(n_init, (int, np.integer)) and budget < n_init:
-        msg = (
-            f"budget={budget} is smaller than n_init={n_init}: the model would never "
-            "be used. Raise budget, or lower n_init."
-        )
-        raise ArgumentError(msg)
-    if on_error not in ("raise", "skip"):
-        msg = f"on_error={on_error!r} is unknown. Use 'raise' or 'skip'."
-        raise ArgumentError(msg)
 
 
 def _start(
@@ -374,40 +290,6 @@ def _difference(fresh: Optimizer, saved: Optimizer, seed: Seed) -> str:
     if any(x not in seen for x in fresh.pending.tolist()):  # x0 without y0
         return "x0 is not what it began with"
     return ""
-
-
-@contextmanager
-def _executor(workers: Any) -> Iterator[tuple[Any, int]]:
-    """Yield an executor (None: evaluate here) and how many evaluations fit in it.
-
-    Raises:
-        ArgumentError: If ``workers`` is neither a positive number nor an executor.
-    """
-    if hasattr(workers, "submit"):
-        yield workers, _slots(workers)
-    elif isinstance(workers, (int, np.integer)) and not isinstance(workers, bool):
-        if workers < 1:
-            msg = f"workers={workers} is not positive. Pass how many run at a time."
-            raise ArgumentError(msg)
-        if workers == 1:
-            yield None, 1
-            return
-        pool = ThreadPoolExecutor(max_workers=int(workers))
-        try:
-            yield pool, int(workers)
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-    else:
-        msg = f"workers={workers!r} is neither a number nor a futures executor."
-        raise ArgumentError(msg)
-
-
-def _slots(executor: Any) -> int:
-    """Return how many evaluations an executor runs at a time."""
-    known = getattr(executor, "_max_workers", None)  # thread and process pools
-    if known is None and hasattr(executor, "_client"):  # dask's ClientExecutor
-        known = sum(executor._client.nthreads().values())
-    return int(known) if known else 1
 
 
 @contextmanager
