@@ -7,7 +7,7 @@ EXTRAS := plots,games,cosmology,study,cluster,optuna,sklearn
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test lint bench bench-rivals quality statistical docs dist rivals test-bridges pin clean
+.PHONY: help demo test lint bench bench-rivals quality statistical results docs dist rivals test-bridges pin clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -41,6 +41,9 @@ bench-rivals: $(VENV)/.test .venv-rivals/.ready  ## whole runs against Optuna an
 quality: .venv-rivals/.ready  ## compare with other optimisers on many problems; days, resumable
 	.venv-rivals/bin/python -m benchmarks.quality run
 	.venv-rivals/bin/python -m benchmarks.quality report
+
+results: $(VENV)/.test  ## tables and figures of the paper's experiment, from results/paper
+	$(BIN)/python docs/make_results.py --paper results/paper
 
 docs: $(VENV)/.docs  ## the documentation site, strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

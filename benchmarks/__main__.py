@@ -24,7 +24,7 @@ SUITES = (
     "study",
 )
 # Minutes to hours, each by its name.
-LONG = ("optimizer", "problems", "recovery")
+LONG = ("optimizer", "problems", "recovery", "paper")
 
 
 def run(name: str) -> None:

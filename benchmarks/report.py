@@ -27,6 +27,7 @@ TITLES = {
     "large": "Many observations",
     "likelihood": "Likelihood with gradient",
     "comparators": "Methods beside `ts`",
+    "paper": "Runs at the paper's settings",
     "optimizer": "Whole runs",
 }
 HEAD = """\

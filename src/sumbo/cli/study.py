@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sumbo import study
+from sumbo.errors import ArgumentError
 from sumbo.study import tables
 
 app = typer.Typer(
@@ -46,6 +47,10 @@ def run(
     replicates: Annotated[
         str | None, typer.Option(help="Only these, as in 0:10 or 3,5.")
     ] = None,
+    done: Annotated[
+        list[Path] | None,
+        typer.Option(help="Folder of rows whose runs are not repeated; repeatable."),
+    ] = None,
     quiet: Annotated[bool, typer.Option(help="No progress bar.")] = False,
 ) -> None:
     """Run the cells of a design that are not done yet; safe to interrupt."""
@@ -64,6 +69,7 @@ def run(
         timeout=timeout,
         retry_failed=retry_failed,
         progress=not quiet,
+        done=tuple(done or ()),
     )
     console = Console()
     for problem, reason in summary.skipped:
@@ -103,10 +109,28 @@ def report(folder: Folder) -> None:
 @app.command()
 def export(
     folder: Folder,
-    out: Annotated[Path, typer.Option(help="A .parquet or .csv file.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="A .parquet or .csv file: one row per evaluation."),
+    ] = None,
+    rows: Annotated[
+        Path | None,
+        typer.Option(help="A folder for small files that keep: one row per run."),
+    ] = None,
 ) -> None:
-    """Write all evaluations into one table, one row each."""
-    Console().print(f"wrote {study.export(folder, out)}", highlight=False)
+    """Write all evaluations into one table, or add new runs to a folder of rows."""
+    console = Console()
+    if out is None and rows is None:
+        msg = "--out and --rows are both missing. Name a file or a folder."
+        raise ArgumentError(msg)
+    if out is not None:
+        console.print(f"wrote {study.export(folder, out)}", highlight=False)
+    if rows is not None:
+        parts = study.export_rows(folder, rows)
+        for part in parts:
+            console.print(f"wrote {part}", highlight=False)
+        if not parts:
+            console.print(f"{rows} holds all runs already", highlight=False)
 
 
 def show(folder: Path, console: Console) -> Path:

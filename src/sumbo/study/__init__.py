@@ -5,6 +5,7 @@ from sumbo.study.engine import Status, Summary, run, status
 from sumbo.study.export import export
 from sumbo.study.report import report
 from sumbo.study.results import Results, load
+from sumbo.study.rows import export_rows
 from sumbo.study.storage import Failure, Record
 from sumbo.study.verdict import Verdict, verdict, verdicts
 
@@ -18,6 +19,7 @@ __all__ = [
     "Summary",
     "Verdict",
     "export",
+    "export_rows",
     "load",
     "load_design",
     "report",

@@ -21,9 +21,9 @@ from sumbo import problems
 from sumbo.errors import ArgumentError, MissingExtraError, StudyError
 from sumbo.study.design import Cell, Design
 from sumbo.study.guard import Outcome, Task, dismiss_children, guarded
+from sumbo.study.rows import settled
 from sumbo.study.storage import (
     Failure,
-    finished,
     forget_failure,
     read_designs,
     read_failures,
@@ -72,13 +72,15 @@ def run(
     timeout: float | None = None,
     retry_failed: bool = False,
     progress: bool = True,
+    done: Sequence[str | Path] = (),
     runner: str = RUNNER,
 ) -> Summary:
     """Return what was done to bring the selected cells into ``folder``.
 
     ``jobs`` processes run on this machine (all cores by default), or the cells go to
     the Dask cluster at the address ``scheduler``. A cell that takes longer than
-    ``timeout`` seconds has failed. ``runner`` names the function that turns a cell
+    ``timeout`` seconds has failed. Cells with a row or a record in one of the folders
+    ``done`` are not run. ``runner`` names the function that turns a cell
     into a record, as "module:function".
 
     Raises:
@@ -93,10 +95,10 @@ def run(
     skipped = _skipped(design, cluster=scheduler is not None)
     out = {problem for problem, _ in skipped}
     cells = [cell for cell in design.cells() if cell.problem not in out]
-    settled = finished(folder)
+    before = settled(folder).union(*(_done_in(Path(other), design) for other in done))
     if not retry_failed:
-        settled |= {failure.cell.id for failure in read_failures(folder)}
-    todo = [cell for cell in cells if cell.id not in settled]
+        before |= {failure.cell.id for failure in read_failures(folder)}
+    todo = [cell for cell in cells if cell.id not in before]
     task = Task(
         runner=runner,
         modules=design.modules,
@@ -125,7 +127,7 @@ def status(folder: str | Path) -> Status:
     """Return how many cells of the study in ``folder`` are done, failed and left."""
     folder = Path(folder)
     designs = read_designs(folder)
-    cells, done = study_cells(designs), finished(folder)
+    cells, done = study_cells(designs), settled(folder)
     failures = tuple(f for f in read_failures(folder) if f.cell.id not in done)
     return Status(
         name=designs[0].name,
@@ -134,6 +136,20 @@ def status(folder: str | Path) -> Status:
         left=len(cells) - len(done) - len(failures),
         failures=failures,
     )
+
+
+def _done_in(folder: Path, design: Design) -> set[str]:
+    """Return the finished cells of another folder of the same study.
+
+    Raises:
+        StudyError: If it holds another study.
+    """
+    for stored in read_designs(folder):
+        difference = design.contradiction(stored)
+        if difference:
+            msg = f"{folder} holds another study: {difference}. Leave it out."
+            raise StudyError(msg)
+    return settled(folder)
 
 
 Pool = Callable[[Sequence[Cell], Task], Generator[Outcome, None, None]]

@@ -71,7 +71,10 @@ def export(folder: str | Path, out: str | Path) -> Path:
         msg = f"out={str(out)!r} ends neither in .parquet nor in .csv. Choose one."
         raise ArgumentError(msg)
     if not finished(folder):  # every record is checked before any is exported
-        msg = f"{folder} holds no finished cell yet. Run the study first."
+        msg = (
+            f"{folder} holds no record of a finished cell. Run the study first; rows "
+            "keep no single evaluations."
+        )
         raise StudyError(msg)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)

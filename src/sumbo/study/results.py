@@ -1,4 +1,4 @@
-"""The records of a study as arrays, and the tables that are read off them."""
+"""The runs of a study as arrays, and the tables that are read off them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -7,15 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from sumbo.errors import StudyError
-from sumbo.study import statistics
 from sumbo.study.design import Design
-from sumbo.study.storage import (
-    Failure,
-    Record,
-    read_designs,
-    read_failures,
-    read_records,
-)
+from sumbo.study.rows import Row, read_runs
+from sumbo.study.storage import Failure, read_designs, read_failures
 from sumbo.typing import Float, Int, ndarray
 
 Key = tuple[str, str, int]  # problem, method, batch
@@ -105,34 +99,35 @@ class Results:
 
 
 def load(folder: str | Path) -> Results:
-    """Return the study in ``folder`` as arrays.
+    """Return the study in ``folder`` as arrays, from its records and its rows.
 
     Raises:
-        StudyError: If it holds no record yet.
+        StudyError: If it holds no finished run yet, or a file is damaged.
     """
     folder = Path(folder)
     designs = read_designs(folder)
-    gathered: dict[Key, list[Record]] = {}
+    gathered: dict[Key, list[Row]] = {}
     counts: dict[str, dict[str, int]] = {"versions": {}, "hosts": {}, "revisions": {}}
     cpu = wall = 0.0
     done = set()
-    for record in read_records(folder, points=False):
-        cell = record.cell
+    for row in read_runs(folder):
+        cell = row.cell
         key = (cell.problem, cell.method, cell.batch)
-        gathered.setdefault(key, []).append(record)
+        gathered.setdefault(key, []).append(row)
         done.add(cell.id)
-        cpu += float(record.ask_cpu_s.sum())
-        wall += record.seconds
-        for name, version in record.versions.items():
+        cpu += float(row.ask_cpu_s.sum())
+        wall += row.seconds
+        for name, version in row.versions.items():
             _count(counts["versions"], f"{name} {version}")
-        _count(counts["hosts"], record.host)
-        _count(counts["revisions"], record.revision[:12] or "not a git checkout")
+        if row.host:
+            _count(counts["hosts"], row.host)
+        _count(counts["revisions"], row.revision[:12] or "not a git checkout")
     if not gathered:
         msg = f"{folder} holds no finished cell yet. Run the study first."
         raise StudyError(msg)
     return Results(
         designs=designs,
-        runs={key: _runs(records) for key, records in gathered.items()},
+        runs={key: _runs(rows) for key, rows in gathered.items()},
         failures=tuple(f for f in read_failures(folder) if f.cell.id not in done),
         cpu_seconds=cpu,
         wall_seconds=wall,
@@ -169,10 +164,9 @@ def complete_problems(results: Results, batch: int) -> tuple[str, ...]:
     return tuple(p for p in results.problems if set(results.of(p, batch)) == wanted)
 
 
-def _runs(records: list[Record]) -> Runs:
-    records = sorted(records, key=lambda record: record.cell.replicate)
-    first = records[0]
-    y = np.array([record.y for record in records])
+def _runs(rows: list[Row]) -> Runs:
+    rows = sorted(rows, key=lambda row: row.cell.replicate)
+    first = rows[0]
     return Runs(
         problem=first.cell.problem,
         method=first.cell.method,
@@ -180,12 +174,10 @@ def _runs(records: list[Record]) -> Runs:
         dim=first.dim,
         best_known=first.best_known,
         exact=first.exact,
-        replicates=np.array([record.cell.replicate for record in records]),
-        best=statistics.best_so_far(
-            y, n_init=first.cell.n_init, batch=first.cell.batch
-        ),
-        fit_cpu_s=np.array([record.fit_cpu_s for record in records]),
-        ask_cpu_s=np.array([record.ask_cpu_s for record in records]),
+        replicates=np.array([row.cell.replicate for row in rows]),
+        best=np.array([row.curve for row in rows]),
+        fit_cpu_s=np.array([row.fit_cpu_s for row in rows]),
+        ask_cpu_s=np.array([row.ask_cpu_s for row in rows]),
     )
 
 

@@ -5,6 +5,7 @@ Folder of a study::
     designs/   what the study consists of; one file per design that was run here
     records/   one file per finished cell
     failed/    one file per cell that failed, removed when a retry succeeds
+    rows/      finished runs without their points, in parts; see `sumbo.study.rows`
     report/    written by `report`
 
 A record holds one field per line and ends with a digest of all bytes before it, so
@@ -162,9 +163,18 @@ def read_designs(folder: Path) -> tuple[Design, ...]:
     """Return all designs that were run into ``folder``.
 
     Raises:
-        StudyError: If there is none.
+        StudyError: If there is none, or they contradict each other.
     """
-    designs = tuple(design for _, design in _designs(folder))
+    stored = tuple(_designs(folder))
+    for path, design in stored[1:]:
+        difference = stored[0][1].contradiction(design)
+        if difference:
+            msg = (
+                f"{path} and {stored[0][0]} are of different studies: {difference}. "
+                "Move one of them away, with its runs."
+            )
+            raise StudyError(msg)
+    designs = tuple(design for _, design in stored)
     if not designs:
         msg = f"{folder} holds no study. Run one: sumbo study run DESIGN.toml -o DIR."
         raise StudyError(msg)

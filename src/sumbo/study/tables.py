@@ -190,7 +190,8 @@ def protocol(results: Results) -> Rows:
         ["preset", design.preset],
         ["seed", str(design.seed)],
         *([f"settings of {m}", str(dict(s))] for m, s in settings.items()),
-        ["hosts", _counted(results.hosts)],
+        # Rows keep no host.
+        *([["hosts", _counted(results.hosts)]] if results.hosts else []),
         ["git revisions", _counted(results.revisions)],
     ]
     return [list(row) for row in rows]
