@@ -120,16 +120,19 @@ def settings_table(page):
     """Return the settings that ts, ats and alcb2 share, logei's among them."""
     del page
     cls = METHODS.get("ts")
-    paper = cls.presets["paper"]
     rows = [
         (
             f"`{field.name}`",
             f"`{field.default!r}`",
-            f"`{paper[field.name]!r}`" if field.name in paper else "",
+            *(
+                f"`{settings[field.name]!r}`" if field.name in settings else ""
+                for settings in cls.presets.values()
+            ),
         )
         for field in dataclasses.fields(cls)
     ]
-    return table(("setting", "default", 'preset="paper"'), rows)
+    columns = (f'preset="{name}"' for name in cls.presets)
+    return table(("setting", "default", *columns), rows)
 
 
 def problems_table(page):

@@ -142,6 +142,14 @@ def test_state_survives_a_file(rng):
     np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.filterwarnings("error")  # of too few nodes
+def test_the_authors_preset_has_his_kernel(rng):
+    rule = make("qff", preset="paper-author")
+    phi = rule._features(1, 1)
+    A, B = rng.random((9, 1)), rng.random((8, 1))
+    assert np.allclose(phi(A) @ phi(B).T, np.exp(-((A - B.T) ** 2) / 0.1), atol=1e-12)
+
+
 def test_too_few_nodes_warn_and_name_enough():
     with pytest.warns(TooFewNodesWarning, match="Pass nodes=64 or more"):
         QuadratureFeatures(nodes=62)

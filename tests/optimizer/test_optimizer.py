@@ -581,9 +581,10 @@ def test_a_setting_goes_before_the_preset():
     assert opt.settings["fit"] == "adam"
 
 
+@pytest.mark.parametrize("preset", ["paper", "paper-author"])
 @every_model
-def test_the_preset_of_the_paper_runs(method):
-    opt = Optimizer(BOX, method=method, preset="paper", candidates=20, seed=4, n_init=4)
+def test_the_presets_of_the_paper_run(method, preset):
+    opt = Optimizer(BOX, method=method, preset=preset, candidates=20, seed=4, n_init=4)
     opt.tell(opt.ask(4), [2.5, 4.5, 1.5, 3.5])
     assert opt.space.contains(opt.ask())
 
@@ -683,7 +684,8 @@ def test_a_setting_that_a_method_does_not_use_is_refused():
         Optimizer(BOX, refine=True)
 
 
-def test_the_papers_preset_standardises_whatever_the_values():
-    opt = Optimizer([(0, 1)] * 2, preset="paper", seed=0)
+@pytest.mark.parametrize("preset", ["paper", "paper-author"])
+def test_the_papers_presets_standardise_whatever_the_values(preset):
+    opt = Optimizer([(0, 1)] * 2, preset=preset, seed=0)
     assert opt.transform == "standardise"
-    assert Optimizer([(0, 1)] * 2, preset="paper", transform="log").transform == ("log")
+    assert Optimizer([(0, 1)] * 2, preset=preset, transform="log").transform == "log"

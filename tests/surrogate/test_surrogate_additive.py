@@ -124,6 +124,58 @@ def test_the_papers_settings_name_the_kernel():
         assert make(name, preset="paper").kernel == "matern52"
 
 
+# ---------------------------------------------------------------------- starts of Adam
+def test_the_authors_preset_starts_adam_at_his_kernel(rng):
+    # Adam moves each logarithm by at most 1000 steps of 1e-4, so the model is his
+    # kernel up to that, whatever groups were drawn.
+    data = data_of(rng, [0, 1, 1, 2], 14)
+    gp = make("ts", preset="paper-author").update(rng, None, data)[0].posterior.gp
+    A, B = rng.random((5, 1)), rng.random((6, 1))
+    correlation = gp.kernels[0].kernel.correlation((A - B.T) ** 2 / 0.05)
+    assert np.allclose(correlation, np.exp(-((A - B.T) ** 2) / 0.1), rtol=1e-12)
+    assert np.allclose(np.log(np.hstack(gp.lengthscales) / 0.05**0.5), 0, atol=0.11)
+    assert np.allclose(np.log(gp.variances), 0, atol=0.11)
+    assert np.isclose(np.log(gp.noise / 1e-4), 0, atol=0.11)
+
+
+def test_adam_starts_where_the_settings_say(rng):
+    data = data_of(rng, [0, 1, 1, 2], 14)
+    groups = ((0, 1), (1, 2), (3,))  # overlapping ones too
+    starts = {"start_lengthscale": 0.37, "start_variance": 0.8, "start_noise": 3e-3}
+    method = make("ts", preset="paper", groups=groups, **starts)
+    model = AdditiveGP(
+        groups=groups,
+        lengthscales=[[0.37, 0.37], [0.37, 0.37], [0.37]],
+        variances=0.8,
+        noise=3e-3,
+    )
+    wanted = model.fit(data.U, data.y, how="adam").hyperparameters()
+    found = method.update(rng, None, data)[0].posterior.gp.hyperparameters()
+    assert np.array_equal(found.log(), wanted.log())
+    usual = AdditiveGP(groups=groups).fit(data.U, data.y, how="adam").hyperparameters()
+    method = make("ts", preset="paper", groups=groups)
+    found = method.update(rng, None, data)[0].posterior.gp.hyperparameters()
+    assert np.array_equal(found.log(), usual.log())
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    {
+        "another fit": ({"start_noise": 1e-4}, "start_noise=0.0001 .*'map'.*'adam'"),
+        "zero": ({"fit": "adam", "start_variance": 0.0}, "start_variance=0 .*positive"),
+        "inf": ({"fit": "adam", "start_lengthscale": np.inf}, "start_lengthscale=inf"),
+    }.values(),
+)
+def test_starts_that_cannot_be_used_are_refused(settings, message):
+    with pytest.raises(ArgumentError, match=message):
+        make("ts", **settings)
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_method_of_the_paper_has_both_presets(name):
+    assert set(type(make(name)).presets) >= {"paper", "paper-author"}
+
+
 # ---------------------------------------------------------------------- refits
 @pytest.mark.parametrize(
     ("fitted_at", "q", "due"),

@@ -32,11 +32,14 @@ def methods(
         return
     cls = METHODS.get(name)
     console.print(inspect.getdoc(cls) or "", highlight=False, markup=False)
-    paper = cls.presets.get("paper", {})
-    table = Table("setting", "default", "preset paper", title=f"settings of {name}")
+    columns = [f"preset {preset}" for preset in cls.presets]
+    table = Table("setting", "default", *columns, title=f"settings of {name}")
     for field in dataclasses.fields(cls):  # pyright: ignore[reportArgumentType]
-        preset = repr(paper[field.name]) if field.name in paper else ""
-        table.add_row(field.name, repr(field.default), preset)
+        presets = [
+            repr(settings[field.name]) if field.name in settings else ""
+            for settings in cls.presets.values()
+        ]
+        table.add_row(field.name, repr(field.default), *presets)
     console.print(table)
 
 

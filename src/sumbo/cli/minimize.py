@@ -85,7 +85,8 @@ def minimize(
         int, typer.Option(help="Repetitions of an evaluation that failed.")
     ] = 0,
     preset: Annotated[
-        str | None, typer.Option(help="'paper': settings as in the paper.")
+        str | None,
+        typer.Option(help="'paper' or 'paper-author': settings as in the paper."),
     ] = None,
     setting: Annotated[
         list[str] | None,

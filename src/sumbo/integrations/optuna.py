@@ -63,7 +63,7 @@ class SumboSampler(optuna.samplers.BaseSampler):
         seed: A number makes the suggestions reproducible, and a study resumable; give
             the same one to all workers. None draws one.
         n_startup_trials: Trials before the model takes over, running ones included.
-        preset: ``"paper"`` sets the method up as the paper did.
+        preset: ``"paper"`` or ``"paper-author"``, see ``sumbo.Optimizer``.
         transform: Transform of the values, see ``sumbo.Optimizer``.
         settings: Settings of the method, see its class.
 

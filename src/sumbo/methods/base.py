@@ -62,7 +62,8 @@ class Method(ABC):
 
     cite: ClassVar[str]
     label: ClassVar[str]
-    # Named sets of settings: "paper" says what the paper did.
+    # Named sets of settings: "paper" is what the paper did, "paper-author" the same
+    # with choices of public code by its author.
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     # The class of what it remembers, None if it remembers nothing.
     remembers: ClassVar[type[State] | None] = None
@@ -151,18 +152,21 @@ def make(name: str | Method, preset: str | None = None, **settings: Any) -> Meth
     return cls(**{**cls.presets.get(preset or "default", {}), **settings})
 
 
+# How [wycoff2025] searches for the minimum of a draw or of a bound.
+PAPER_SEARCH = {
+    "candidates": 500,
+    "spread": "uniform",
+    "refine": False,
+    "fresh_candidates": True,
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class CandidateSearch(CandidateSettings, AdditiveModel, Method):
     """A method with an additive model whose parts are searched among candidates."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "paper": {
-            **AdditiveModel.presets["paper"],
-            "candidates": 500,
-            "spread": "uniform",
-            "refine": False,
-            "fresh_candidates": True,
-        }
+        name: {**model, **PAPER_SEARCH} for name, model in AdditiveModel.presets.items()
     }
 
     def __post_init__(self) -> None:

@@ -18,7 +18,10 @@ class Uniform(Method):
 
     cite: ClassVar[str] = "bergstra2012"
     label: ClassVar[str] = "Random search"
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {}}
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {},
+        "paper-author": {},
+    }
 
     def propose(
         self, rng: np.random.Generator, state: None, data: Data, q: int

@@ -27,6 +27,8 @@ from sumbo.typing import Float, ndarray
 
 TRANSFORMS = ("auto", "standardise", "log", "none")
 DESIGNS = ("uniform", "sobol")
+# Presets whose default transform is "standardise".
+PAPER_PRESETS = ("paper", "paper-author")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +166,7 @@ def make_engine(
     """Return the engine of a run, its arguments checked."""
     settings = dict(settings or {})
     if transform is None:
-        transform = "standardise" if preset == "paper" else "auto"
+        transform = "standardise" if preset in PAPER_PRESETS else "auto"
     require_one_of("transform", transform, TRANSFORMS)
     require_one_of("init", init, DESIGNS)
     if groups is not None:

@@ -22,7 +22,7 @@ import numpy as np
 
 from sumbo.data import Data, Transform
 from sumbo.decompositions import Decomposition, resolve
-from sumbo.errors import ArgumentError, require_positive_integer
+from sumbo.errors import ArgumentError, require_number, require_positive_integer
 from sumbo.gp import AdditiveGP
 from sumbo.kernels import KERNELS
 from sumbo.registry import require_one_of
@@ -35,6 +35,24 @@ from sumbo.typing import Float, Groups, ndarray
 
 # What ``kernel="auto"`` chooses from; runs begin with the first.
 KERNEL_CHOICES = ("matern52", "matern32")
+
+# The model of [wycoff2025], with our choices for what the paper does not say.
+PAPER = {
+    "groups": "random",
+    "kernel": "matern52",
+    "fit": "adam",
+    "refit": 10,
+    "growth": 0.0,
+}
+# The same with the kernel exp(−Σ_j d_j²/0.1), variance 1 and noise variance 1e-4 of
+# public code by the same author, as starting values of Adam.
+PAPER_AUTHOR = {
+    **PAPER,
+    "kernel": "rbf",
+    "start_lengthscale": math.sqrt(0.05),
+    "start_variance": 1.0,
+    "start_noise": 1e-4,
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -72,6 +90,11 @@ class AdditiveModel:
             125 or later. It does not apply to batches of ``refit`` points or more,
             because their model is used many times.
         starts: Starting points of a MAP fit.
+        start_lengthscale: Length-scale of every coordinate at which ``fit="adam"``
+            starts; None for 0.3·√d in a group of d coordinates.
+        start_variance: Variance of every part at which ``fit="adam"`` starts; None for
+            1/M with M parts.
+        start_noise: Noise variance at which ``fit="adam"`` starts; None for 0.01.
     """
 
     groups: Any = "auto"
@@ -80,16 +103,14 @@ class AdditiveModel:
     refit: int = 5
     growth: float = 0.25
     starts: int = 2
+    start_lengthscale: float | None = None
+    start_variance: float | None = None
+    start_noise: float | None = None
 
     remembers: ClassVar[type[State] | None] = AdditiveState
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "paper": {
-            "groups": "random",
-            "kernel": "matern52",
-            "fit": "adam",
-            "refit": 10,
-            "growth": 0.0,
-        }
+        "paper": PAPER,
+        "paper-author": PAPER_AUTHOR,
     }
 
     def __post_init__(self) -> None:
@@ -103,6 +124,7 @@ class AdditiveModel:
         if not (number and 0 <= self.growth < np.inf):
             msg = f"growth={self.growth!r} is not a number from 0 on, such as 0.25."
             raise ArgumentError(msg)
+        self._check_starts()
 
     # ------------------------------------------------------------------ the model
     def update(
@@ -169,6 +191,27 @@ class AdditiveModel:
         cls = self.remembers or AdditiveState
         return cls.unpack(packed, memory=self._source.restore(memory))
 
+    def _check_starts(self) -> None:
+        """Check where Adam starts.
+
+        Raises:
+            ArgumentError: If a value is not positive, or if the fit is another one.
+        """
+        for name in ("start_lengthscale", "start_variance", "start_noise"):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            require_number(name, value)
+            if value == 0:
+                msg = f"{name}=0 has no logarithm. Pass a positive number."
+                raise ArgumentError(msg)
+            if self.fit != "adam":
+                msg = (
+                    f"{name}={value!r} is where fit='adam' starts, and the fit is "
+                    f"{self.fit!r}. Pass fit='adam', or {name}=None."
+                )
+                raise ArgumentError(msg)
+
     @property
     def _source(self) -> Decomposition:
         return resolve(self.groups)
@@ -234,11 +277,18 @@ class AdditiveModel:
         if kernel == "auto":
             kernel = last.kernel if last else KERNEL_CHOICES[0]
         if self.fit == "adam":
-            return AdditiveGP(groups=coordinates, kernel=kernel)
+            return self._start_of_adam(coordinates, kernel)
         if start is not None:
             return replace(Fit.of(start).gp, kernel=kernel)
         gp = AdditiveGP(groups=coordinates, kernel=kernel)
         return warm_start(gp, last) if last else gp
+
+    def _start_of_adam(self, groups: Groups, kernel: str) -> AdditiveGP:
+        gp = AdditiveGP(groups=groups, kernel=kernel, variances=self.start_variance)
+        if self.start_lengthscale is not None:
+            lengthscales = [np.full(len(g), self.start_lengthscale) for g in groups]
+            gp = replace(gp, lengthscales=lengthscales)
+        return gp if self.start_noise is None else replace(gp, noise=self.start_noise)
 
 
 def warm_start(gp: AdditiveGP, last: AdditiveGP) -> AdditiveGP:

@@ -77,7 +77,10 @@ class Dumbo(Method):
 
     cite: ClassVar[str] = "bardou2023"
     label: ClassVar[str] = "DuMBO"
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {}}
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {},
+        "paper-author": {},
+    }
     remembers: ClassVar[type[State] | None] = DumboState
 
     states: int = 5

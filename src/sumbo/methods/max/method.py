@@ -38,7 +38,8 @@ class EntropySearch(LabelledModel, Method):
     cite: ClassVar[str] = "wang2017mes"
     label: ClassVar[str] = "Add-MES"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "paper": {"candidates": 10_000}
+        "paper": {"candidates": 10_000},
+        "paper-author": {"candidates": 10_000},
     }
 
     samples: int = 5

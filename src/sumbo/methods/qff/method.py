@@ -1,5 +1,6 @@
 """Thompson sampling with quadrature Fourier features."""
 
+import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -74,7 +75,11 @@ class QuadratureFeatures(Method):
 
     cite: ClassVar[str] = "mutny2018"
     label: ClassVar[str] = "QFF"
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {}}
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "paper": {},
+        # The "hyperparameter 0.1" of [wycoff2025] read as ℓ in exp(−d²/ℓ).
+        "paper-author": {"lengthscale": math.sqrt(0.05)},
+    }
     remembers: ClassVar[type[State] | None] = QuadratureState
 
     groups: Any = "singletons"

@@ -41,7 +41,8 @@ class StructuralBatch(LabelledModel, Method):
     cite: ClassVar[str] = "wang2017skl"
     label: ClassVar[str] = "SKL (UCB–DPP)"
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "paper": {"candidates": 10_000}
+        "paper": {"candidates": 10_000},
+        "paper-author": {"candidates": 10_000},
     }
 
     max_size: int = 3
