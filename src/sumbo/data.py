@@ -12,7 +12,7 @@ import numpy as np
 
 from sumbo.errors import ArgumentError
 from sumbo.state import State
-from sumbo.typing import Bool, Domain, Float, ndarray
+from sumbo.typing import Bool, Domain, Float, Int, ndarray
 
 Kind = Literal["standardise", "log", "none"]
 
@@ -171,6 +171,8 @@ class Data:
         kind: The transform that the user wants: ``"auto"``, ``"standardise"``,
             ``"log"`` or ``"none"``.
         transform: The transform between ``values`` and ``y``.
+        violation: By how much each row breaks constraints, 0 if it breaks none; None
+            if there are no constraints.
     """
 
     U: Float[ndarray, "N P"]
@@ -183,19 +185,32 @@ class Data:
     asks: int = 0
     kind: str = "auto"
     transform: Transform
+    violation: Float[ndarray, " N"] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("U", "y", "values", "failed", "pending"):
+        for name in ("U", "y", "values", "failed", "pending", "violation"):
+            if getattr(self, name) is None:
+                continue
             array = np.array(getattr(self, name))
             array.setflags(write=False)
             object.__setattr__(self, name, array)
 
     @property
     def best(self) -> int | None:
-        """The row of the best value, the first of equals; None if all failed."""
+        """The row of the best feasible value, or value; None if all failed."""
         if self.failed.all():
             return None
-        return int(np.argmin(np.where(self.failed, np.inf, self.y)))
+        worst = np.where(self.failed, np.inf, self.y)
+        if self.violation is not None and (self.violation[~self.failed] == 0).any():
+            worst = np.where(self.violation == 0, worst, np.inf)
+        return int(np.argmin(worst))
+
+    @property
+    def order(self) -> Int[ndarray, " N"]:
+        """The rows from the best to the worst; rows that break constraints are last."""
+        if self.violation is None:
+            return np.argsort(self.y, kind="stable")
+        return np.lexsort((self.y, self.violation))
 
     def under(self, transform: Transform) -> "Data":
         """Return the same observations with ``y`` in the units of a transform."""
@@ -209,7 +224,9 @@ class Data:
         if len(self.y) <= count:
             return self
         rows = np.linspace(0, len(self.y) - 1, count).round().astype(int)
-        columns = ("U", "y", "values", "failed")
+        columns = ["U", "y", "values", "failed"]
+        if self.violation is not None:
+            columns.append("violation")
         return replace(self, **{name: getattr(self, name)[rows] for name in columns})
 
     def with_pending(self, U: Float[ndarray, "n P"]) -> "Data":
@@ -227,6 +244,7 @@ def prepare(
     step: int,
     asks: int = 0,
     kind: str = "auto",
+    violation: Float[ndarray, " N"] | None = None,
 ) -> Data:
     """Return the data in model units, from values ``y`` in the user's units.
 
@@ -247,6 +265,7 @@ def prepare(
         asks=asks,
         kind=kind,
         transform=transform,
+        violation=violation,
     )
 
 

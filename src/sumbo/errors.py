@@ -40,6 +40,10 @@ class CheckpointError(SumboError, ValueError):
     result: Any = None
 
 
+class MissingFunctionError(ArgumentError):
+    """A saved run needs functions that no file holds; pass its constraints again."""
+
+
 class MissingExtraError(SumboError, ImportError):
     """An optional dependency is not installed; the message names the extra."""
 

@@ -12,8 +12,8 @@ from sumbo.methods.base import METHODS, CandidateSearch, Info
 from sumbo.rng import split
 from sumbo.search import (
     Parts,
-    components,
     draw_candidates,
+    feasible_components,
     free_coordinates,
     minimise_sum,
 )
@@ -67,7 +67,7 @@ class AdditiveLCB(CandidateSearch):
         data = surrogate.data
         models = list(zip(surrogate.weights, surrogate.posteriors, strict=True))
         bound = Bound(models=models, beta=self.beta)
-        parts = components(bound.groups)
+        parts = feasible_components(bound.groups, data.domain)
         Z = draw_candidates(rng, data, parts, self.candidates, self.spread)
         values = [
             np.sum(

@@ -11,8 +11,8 @@ from sumbo.errors import require_positive_integer
 from sumbo.methods.base import METHODS, Info, Method
 from sumbo.rng import split
 from sumbo.sampling.expansion import JOINT
-from sumbo.search import CandidateSettings, free_coordinates, minimise_draws
-from sumbo.search.whole import minimise_whole, whole_candidates
+from sumbo.search import CandidateSettings, minimise_draws
+from sumbo.search.whole import search_whole
 from sumbo.surrogate import AdditiveModel, AdditiveState, Surrogate
 from sumbo.typing import Float, ndarray
 
@@ -116,16 +116,13 @@ class LogExpectedImprovement(AdditiveModel, Method):
     def _maximise(
         self, rng: np.random.Generator, surrogate: Surrogate, target: float
     ) -> Float[ndarray, " P"]:
-        data = surrogate.data
-        free = free_coordinates(data)
         # The structure that was drawn guides the search.
-        points = whole_candidates(rng, surrogate.posterior, data, free, self.candidates)
-        function = improvement(surrogate, target)
-        return minimise_whole(
-            function.gradient,
-            function.value(points),
-            points,
-            free,
+        return search_whole(
+            rng,
+            improvement(surrogate, target),
+            surrogate.posterior,
+            surrogate.data,
+            per_part=self.candidates,
             starts=self.descents,
         )
 

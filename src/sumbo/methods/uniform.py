@@ -26,5 +26,8 @@ class Uniform(Method):
     def propose(
         self, rng: np.random.Generator, state: None, data: Data, q: int
     ) -> tuple[Float[ndarray, "q P"], None, Info]:
-        """Return q uniform points."""
+        """Return q uniform points, feasible ones under constraints."""
+        region = data.domain.region
+        if region is not None:
+            return region.draw(rng, q), state, Info()
         return rng.random((q, data.domain.dim)), state, Info()

@@ -11,7 +11,7 @@ import numpy as np
 from sumbo import checkpoint
 from sumbo.data import Data
 from sumbo.decompositions import DECOMPOSITIONS, Decomposition
-from sumbo.errors import ArgumentError, CheckpointError, SumboError
+from sumbo.errors import ArgumentError, CheckpointError, MissingFunctionError
 from sumbo.gp import Posterior
 from sumbo.methods import METHODS, Info, Method
 from sumbo.optimizer.engine import (
@@ -22,8 +22,9 @@ from sumbo.optimizer.engine import (
     settings_of,
 )
 from sumbo.optimizer.history import History
+from sumbo.optimizer.violation import best_row
 from sumbo.rng import Seed, as_seed
-from sumbo.space import Space
+from sumbo.space import Feasible, Space, tests_in
 from sumbo.surrogate import Surrogate
 from sumbo.typing import Float, Groups, ndarray
 from sumbo.values import aligned, as_floats
@@ -42,7 +43,7 @@ class Optimizer:
 
     Args:
         bounds: Pairs (lo, hi), ``scipy.optimize.Bounds``, or named parameters
-            (``Real``, ``Integer``, ``Categorical``).
+            (``Real``, ``Integer``, ``Categorical``, ``Simplex``).
         method: A name from ``sumbo.methods.names()``, or an instance such as
             ``sumbo.methods.Thompson(candidates=1000)``.
         groups: Groups of parameters (numbers or names), the name of a decomposition,
@@ -60,6 +61,9 @@ class Optimizer:
         x0: Earlier points, with values ``y0``; they count as observations. Without
             values they are pending: points of your own, to be evaluated and told.
         y0: The values at ``x0``.
+        constraints: What may be asked: texts such as ``"a + 2*b <= 1"``,
+            ``scipy.optimize.LinearConstraint``, or ``Feasible(function)``; see
+            docs/guide/constraints.md.
         settings: Settings of the method, see its class.
 
     Attributes:
@@ -79,9 +83,10 @@ class Optimizer:
         init: str = "uniform",
         x0: Any = None,
         y0: Any = None,
+        constraints: Any = (),
         **settings: Any,
     ) -> None:
-        space = Space.of(bounds)
+        space = Space.of(bounds).constrained(constraints)
         self._engine = make_engine(
             space,
             method=method,
@@ -159,16 +164,13 @@ class Optimizer:
 
     @property
     def best(self) -> tuple[ndarray, float]:
-        """The best point so far and its value.
+        """The best feasible point so far and its value.
 
         Raises:
-            SumboError: If no value has been told yet.
+            SumboError: If no value has been told yet, or none at a feasible point.
         """
-        X, y = self._now.history.X, self._now.history.y
-        if not np.isfinite(y).any():
-            msg = "there is no best point yet: no value has been told."
-            raise SumboError(msg)
-        i = int(np.nanargmin(y))
+        X, i = self._now.history.X, best_row(self.space, self._now.history)
+        y = self._now.history.y
         return self.space.points(X[i : i + 1])[0], float(y[i])
 
     @property
@@ -283,11 +285,15 @@ class Optimizer:
         checkpoint.save(path, header, arrays)
 
     @classmethod
-    def load(cls, path: str | Path) -> "Optimizer":
+    def load(cls, path: str | Path, constraints: Any = ()) -> "Optimizer":
         """Return the optimizer that was saved.
+
+        ``constraints`` are needed only where some are ``Feasible(function)``, since no
+        file holds functions.
 
         Raises:
             CheckpointError: If the file is missing, damaged, or something else.
+            MissingFunctionError: If functions are missing in ``constraints``.
         """
         header, arrays = checkpoint.load(path)
         if header.get("kind") != KIND:
@@ -297,8 +303,10 @@ class Optimizer:
             )
             raise CheckpointError(msg)
         try:
-            opt = cls._restored(header, arrays)
+            opt = cls._restored(header, arrays, tests_in(constraints))
             wrong = opt._now.history.contradiction(opt.space)
+        except MissingFunctionError:
+            raise
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             what = f"{type(error).__name__}: {error}"
             raise CheckpointError(_inconsistent(path, what)) from error
@@ -308,9 +316,11 @@ class Optimizer:
 
     # ------------------------------------------------------------------ inside
     @classmethod
-    def _restored(cls, header: Any, arrays: dict[str, Any]) -> "Optimizer":
+    def _restored(
+        cls, header: Any, arrays: dict[str, Any], tests: tuple[Feasible, ...]
+    ) -> "Optimizer":
         opt = cls(
-            Space.from_json(header["space"]),
+            Space.from_json(header["space"], tests),
             method=header["method"],
             seed=header["seed"],
             n_init=header["n_init"],

@@ -19,12 +19,14 @@ class Repeats:
         largest_step: Standard deviation of the last step.
         enumerable: A discrete space with at most this many points is then searched
             for one that is left.
+        drawn: Random feasible points that are tried under constraints.
     """
 
     tries: int = 60
     smallest_step: float = 1e-3
     largest_step: float = 1.0
     enumerable: int = 20_000
+    drawn: int = 500
 
 
 REPEATS = Repeats()
@@ -40,10 +42,13 @@ def distinct(
 
     A repeated point is moved a little, then further and further; in a small discrete
     space a random point that is left takes its place. Only when no point is left, or
-    none is found, may a point repeat.
+    none is found, may a point repeat. Under constraints an infeasible point moves to
+    the nearest feasible one found.
     """
     taken = {row.tobytes() for row in seen + 0.0}  # + 0.0: −0.0 equals 0.0
     out = space.snap(U) + 0.0
+    if space.region is not None:
+        out = space.region.nearest(out) + 0.0
     for i in range(len(out)):
         if out[i].tobytes() in taken:
             out[i] = _another(rng, space, out[i], taken)
@@ -62,9 +67,15 @@ def _another(
     ):
         moved = np.clip(u + scale * rng.standard_normal(len(u)), 0.0, 1.0)
         moved = space.snap(moved[None])[0] + 0.0
+        if space.region is not None:
+            moved = space.region.nearest(moved[None], u[None])[0] + 0.0
         if moved.tobytes() not in taken:
             return moved
-    left = [v for v in _all_points(space) if v.tobytes() not in taken]
+    points = np.array(_all_points(space)).reshape(-1, space.dim)
+    if space.region is not None:
+        drawn = space.region.draw(rng, REPEATS.drawn) + 0.0
+        points = np.vstack([points[space.region.feasible(points)], drawn])
+    left = [v for v in points if v.tobytes() not in taken]
     return left[rng.integers(len(left))] if left else u
 
 

@@ -18,6 +18,7 @@ from sumbo.linalg import one_blas_thread
 from sumbo.methods import Info, Method, make
 from sumbo.optimizer.duplicates import distinct
 from sumbo.optimizer.history import History
+from sumbo.optimizer.violation import violations
 from sumbo.registry import require_one_of
 from sumbo.rng import rng_at
 from sumbo.space import Space
@@ -95,6 +96,7 @@ class Engine:
             step=now.steps,
             asks=now.asks,
             kind=self.transform,
+            violation=violations(self.space, h),
         )
         standing = self.method.transform(now.state)
         return data if standing is None else data.under(standing)
@@ -148,7 +150,13 @@ class Engine:
             sampler = qmc.Sobol(self.space.dim, rng=rng_at(self.seed, "design"))
             points = sampler.random(1 << (self.n_init - 1).bit_length())
             rows[: len(designed)] = points[designed]
-        return np.array(rows).reshape(count, self.space.dim)
+        U = np.array(rows).reshape(count, self.space.dim)
+        region = self.space.region
+        if region is not None and count:
+            for i in np.flatnonzero(~region.feasible(U)):
+                rng = rng_at(self.seed, "feasible design", steps[int(i)])
+                U[i] = region.draw(rng, 1)[0]
+        return U
 
 
 def make_engine(
@@ -165,6 +173,8 @@ def make_engine(
 ) -> Engine:
     """Return the engine of a run, its arguments checked."""
     settings = dict(settings or {})
+    if space.region is not None:
+        space.region.require_points()
     if transform is None:
         transform = "standardise" if preset in PAPER_PRESETS else "auto"
     require_one_of("transform", transform, TRANSFORMS)

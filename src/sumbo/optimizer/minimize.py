@@ -19,6 +19,7 @@ from sumbo.optimizer.asktell import Optimizer
 from sumbo.optimizer.engine import as_count
 from sumbo.optimizer.evaluation import as_value, check_run, executor_of
 from sumbo.optimizer.result import INTERRUPTED, STOPPED, call_back, result_of
+from sumbo.optimizer.violation import best_of
 from sumbo.rng import Seed
 from sumbo.typing import ndarray
 
@@ -41,6 +42,7 @@ def minimize(
     checkpoint: str | Path | None = None,
     on_error: str = "raise",
     retries: int = 0,
+    constraints: Any = (),
     **settings: Any,
 ) -> OptimizeResult:
     """Return the best point found within a budget of evaluations.
@@ -71,6 +73,7 @@ def minimize(
             the point, which is recorded as failed and avoided.
         retries: How often an evaluation that failed is repeated, before ``on_error``
             applies. The reasons are in the result's ``failures``.
+        constraints: What may be asked; see ``Optimizer``.
         settings: ``preset``, ``transform``, ``init``, and settings of the method.
 
     Returns:
@@ -88,6 +91,7 @@ def minimize(
     check_run(fun, callback, budget, batch, n_init, on_error)
     retries = as_count("retries", retries, 0)
     options = {"method": method, "groups": groups, "n_init": n_init, **settings}
+    options["constraints"] = constraints
     with ExitStack() as stack:
         stack.enter_context(
             nullcontext() if checkpoint is None else exclusive(checkpoint)
@@ -194,8 +198,9 @@ class _Run:
         self.save()
         if self.bar is not None:
             self.bar.update(1)
-            if np.isfinite(self.opt.y).any():
-                self.bar.set_postfix(best=f"{self.opt.best[1]:.6g}")
+            best = best_of(self.opt)
+            if best is not None:
+                self.bar.set_postfix(best=f"{best[1]:.6g}")
         if self.callback is not None:
             call_back(self.callback, self.result())
 
@@ -255,7 +260,7 @@ def _start(
     if not files.exists(checkpoint):
         fresh.save(checkpoint)  # a path that cannot be written fails now, not later
         return fresh
-    saved = Optimizer.load(checkpoint)
+    saved = Optimizer.load(checkpoint, options["constraints"])
     difference = _difference(fresh, saved, seed)
     if difference:
         msg = (

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 
 from sumbo.optimizer.asktell import Optimizer
+from sumbo.optimizer.violation import best_of, why_none
 
 STOPPED, INTERRUPTED = 99, 130
 
@@ -17,9 +18,10 @@ def result_of(opt: Optimizer, *, nit: int, status: int, message: str) -> Optimiz
     """Return what a run knows now; ``status`` and ``message`` say why it ended."""
     X, y = opt.X, opt.y
     ok = np.isfinite(y)
-    found = bool(ok.any())
+    best = best_of(opt)
+    found = best is not None
     named = found or status == INTERRUPTED
-    x, fun = opt.best if found else (None, np.nan)
+    x, fun = best or (None, np.nan)
     return _Result(
         x=x,
         fun=fun,
@@ -31,7 +33,7 @@ def result_of(opt: Optimizer, *, nit: int, status: int, message: str) -> Optimiz
         failures=opt.failures,
         success=found and status in (0, STOPPED),
         status=status if named else 1,
-        message=message if named else "no evaluation succeeded",
+        message=message if named else why_none(y),
         transform=opt.data().transform.describe(),
         space=opt.space,
         seed=opt.seed,

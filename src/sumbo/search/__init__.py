@@ -1,7 +1,12 @@
 """Minimisers of functions of a point, and of sums of functions of groups."""
 
 from sumbo.search.candidates import draw_candidates, free_coordinates
-from sumbo.search.components import Component, by_group, components
+from sumbo.search.components import (
+    Component,
+    by_group,
+    components,
+    feasible_components,
+)
 from sumbo.search.draws import Candidates, CandidateSettings, minimise_draws
 from sumbo.search.separable import Parts, minimise_sum
 
@@ -13,6 +18,7 @@ __all__ = [
     "by_group",
     "components",
     "draw_candidates",
+    "feasible_components",
     "free_coordinates",
     "minimise_draws",
     "minimise_sum",

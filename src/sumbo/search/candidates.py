@@ -6,7 +6,7 @@ import numpy as np
 
 from sumbo.data import Data
 from sumbo.search.components import Component
-from sumbo.typing import Bool, Float, ndarray
+from sumbo.typing import Bool, Float, Region, ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,11 +44,15 @@ def draw_candidates(
 
     ``how="uniform"`` draws them independently, as [wycoff2025]; ``"spread"`` takes
     scrambled Sobol points, and for components of several coordinates some around
-    the best observations, whose coordinates are candidates too.
+    the best observations, whose coordinates are candidates too. Candidates of a
+    component with constraints are feasible.
     """
     out = []
     for part in parts:
         d = len(part.coordinates)
+        if part.region is not None:
+            out.append(_feasible(rng, data, part, part.region, count, how))
+            continue
         if how == "uniform":
             U = rng.random((count, d))
         elif d == 1:
@@ -93,7 +97,17 @@ def _spread(
     U = sobol[: count - local]
     if not local:
         return U
-    best = data.U[np.argsort(data.y, kind="stable")[: SPREAD.best]][:, part.coordinates]
+    best = data.U[data.order[: SPREAD.best]][:, part.coordinates]
+    around = _around(rng, best, local)
+    around[: len(best)] = best[:local]
+    return np.vstack([U, around])
+
+
+def _around(
+    rng: np.random.Generator, best: Float[ndarray, "b d"], local: int
+) -> Float[ndarray, "n d"]:
+    """Return points around the best observations."""
+    d = best.shape[1]
     centers = best[rng.integers(len(best), size=local)]
     # Steps of all sizes, some coordinates kept: a coarse to fine pattern search.
     scale = 10.0 ** rng.uniform(
@@ -102,9 +116,27 @@ def _spread(
     moved = rng.random((local, d)) < max(SPREAD.moved, 1.0 / d)
     moved[np.arange(local), rng.integers(d, size=local)] = True
     steps = scale * rng.standard_normal((local, d)) * moved
-    around = np.clip(centers + steps, 0.0, 1.0)
+    return np.clip(centers + steps, 0.0, 1.0)
+
+
+def _feasible(
+    rng: np.random.Generator,
+    data: Data,
+    part: Component,
+    region: Region,
+    count: int,
+    how: str,
+) -> Float[ndarray, "count d"]:
+    """Return uniform feasible points, and with ``"spread"`` some around the best."""
+    best = data.U[data.order[: SPREAD.best]][:, part.coordinates]
+    best = best[region.feasible(best)]
+    local = int(SPREAD.local * count) if how == "spread" and len(best) else 0
+    U = region.draw(rng, count - local)
+    if not local:
+        return U
+    around = _around(rng, best, local)
     around[: len(best)] = best[:local]
-    return np.vstack([U, around])
+    return np.vstack([U, region.nearest(around, best)])
 
 
 def _snap(

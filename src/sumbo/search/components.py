@@ -4,23 +4,25 @@ Groups that share no coordinate can be minimised independently. Overlapping grou
 belong to one component, whose candidates live in the union of their coordinates.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sumbo.typing import Float, Group, Groups, ndarray
+from sumbo.typing import Domain, Float, Group, Groups, Region, ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
 class Component:
     """Groups that hang together, and the coordinates they cover.
 
-    ``columns[i]`` are the columns, within ``coordinates``, of the i-th group.
+    ``columns[i]`` are the columns, within ``coordinates``, of the i-th group. Where
+    constraints couple the coordinates, ``region`` are their feasible points.
     """
 
     coordinates: Group
     groups: tuple[int, ...]
     columns: Groups
+    region: Region | None = None
 
 
 def components(groups: Groups) -> list[Component]:
@@ -38,6 +40,42 @@ def components(groups: Groups) -> list[Component]:
         merged = [*apart, (coordinates, sorted(members))]
     merged.sort(key=lambda item: item[1][0])
     return [_component(groups, members) for _, members in merged]
+
+
+def feasible_components(
+    groups: Groups, domain: Domain, *, whole_blocks: bool = False
+) -> list[Component]:
+    """Return the components that can be searched apart under the domain's constraints.
+
+    A constraint joins the components whose coordinates it couples; with
+    ``whole_blocks``, and under constraints, so does a one-hot code.
+    """
+    region = domain.region
+    if region is None and not whole_blocks:
+        return components(groups)
+    blocks = tuple(block for block in domain.blocks if len(block) > 1)
+    if region is None:
+        return [
+            only_first(part, len(groups)) for part in components((*groups, *blocks))
+        ]
+    joined = components((*groups, *blocks, *region.coupled))
+    return [
+        replace(only_first(part, len(groups)), region=region.part(part.coordinates))
+        for part in joined
+    ]
+
+
+def only_first(part: Component, M: int) -> Component:
+    """Return the component with those of its groups whose number is below M.
+
+    The others only say which coordinates belong together.
+    """
+    kept = [i for i, m in enumerate(part.groups) if m < M]
+    return replace(
+        part,
+        groups=tuple(part.groups[i] for i in kept),
+        columns=tuple(part.columns[i] for i in kept),
+    )
 
 
 def by_group(

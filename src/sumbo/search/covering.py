@@ -15,11 +15,15 @@ def covering_candidates(
 
     None gather around the best observations, so that the lowest of values drawn at
     the candidates stands for the lowest over the box. On one coordinate they are a
-    jittered grid with both ends, on several independent and uniform.
+    jittered grid with both ends, on several independent and uniform. Under constraints
+    all are feasible.
     """
     out = []
     for part in parts:
         how = "spread" if len(part.coordinates) == 1 else "uniform"
         drawn = draw_candidates(rng, data, [part], count, how)[0]
-        out.append(np.vstack([drawn, data.U[:, list(part.coordinates)]]))
+        observed = data.U[:, list(part.coordinates)]
+        if part.region is not None:
+            observed = observed[part.region.feasible(observed)]
+        out.append(np.vstack([drawn, observed]))
     return out

@@ -12,7 +12,7 @@ from sumbo.rng import Streams
 from sumbo.sampling.expansion import Draw, Drawing, Expansion
 from sumbo.sampling.growth import FactorMemory, fresh_factors, grown_factors
 from sumbo.search.candidates import draw_candidates, free_coordinates
-from sumbo.search.components import by_group, components
+from sumbo.search.components import by_group, feasible_components
 from sumbo.search.separable import Parts, minimise_sum
 from sumbo.state import UNSAVED, State
 from sumbo.typing import Float, ndarray
@@ -83,7 +83,7 @@ def minimise_draws(
         candidates: Those of an earlier call since the last refit, if there was one.
         fitted_at: The number of observations at the last refit.
     """
-    parts = components(post.gp.groups)
+    parts = feasible_components(post.gp.groups, data.domain)
     if settings.fresh_candidates or candidates is None:
         Z = draw_candidates(
             streams.candidates, data, parts, settings.candidates, settings.spread

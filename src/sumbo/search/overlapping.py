@@ -155,7 +155,7 @@ def minimise_overlapping(
 
         def held(X: Float[ndarray, "b d"]) -> tuple[ndarray, ndarray]:
             # A coordinate without slope never moves.
-            value, gradient = _total_and_gradient(part, X, functions)
+            value, gradient = total_and_gradient(part, X, functions)
             return value, gradient * moving
 
         found, reached = descend(
@@ -166,7 +166,7 @@ def minimise_overlapping(
             halving=SEARCH.halving,
         )
     else:
-        found, reached = starts, _total_and_gradient(part, starts, functions)[0]
+        found, reached = starts, total_and_gradient(part, starts, functions)[0]
     best = int(np.argmin(reached))
     return found[best] if reached[best] < f[order[0]] else Z[order[0]]
 
@@ -321,9 +321,10 @@ def _forest(nodes: Groups, groups: list[Group]) -> bool:
     )
 
 
-def _total_and_gradient(
+def total_and_gradient(
     part: Component, X: Float[ndarray, "b d"], functions: Parts
 ) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"]]:
+    """Return the sum of a component's parts and its gradient at some points."""
     value, gradient = np.zeros(len(X)), np.zeros(X.shape)
     rows = list(zip(part.groups, part.columns, strict=True))
     if functions.line_gradients is not None:

@@ -1,14 +1,20 @@
 """Minimise a sum of functions of groups, one connected component at a time."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.optimize import minimize
 
 from sumbo.search.components import Component
-from sumbo.search.overlapping import Parts, minimise_overlapping
+from sumbo.search.feasible import minimise_feasible
+from sumbo.search.overlapping import (
+    Parts,
+    minimise_overlapping,
+    total_and_gradient,
+)
 from sumbo.structure import is_partition
-from sumbo.typing import Bool, Float, Int, ndarray
+from sumbo.typing import Bool, Float, Int, Region, ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,11 +25,13 @@ class LineSearch:
         zooms: Rounds of finer grids. Each narrows the bracket to a quarter.
         points: Points of each grid.
         steps: L-BFGS-B iterations where a part has several coordinates.
+        descents: Descents of a part whose coordinates have constraints.
     """
 
     zooms: int = 3
     points: int = 9
     steps: int = 20
+    descents: int = 4
 
 
 SEARCH = LineSearch()
@@ -55,7 +63,9 @@ def minimise_sum(
         best = int(np.argmin(f))
         z = Zc[best]
         moving = free is None or free[list(part.coordinates)].any()
-        if functions is not None and moving and len(z) == 1:
+        if functions is not None and part.region is not None:
+            z = _refine_feasible(part, part.region, Zc, f, functions, free)
+        elif functions is not None and moving and len(z) == 1:
             lines.append(c)
         elif functions is not None:
             z = _refine(part, Zc, f, best, functions, free)
@@ -112,6 +122,32 @@ def _refine(
     z = z0.copy()
     z[moving] = np.clip(result.x, 0.0, 1.0)
     return z
+
+
+def _refine_feasible(
+    part: Component,
+    region: Region,
+    Z: Float[ndarray, "B d"],
+    f: Float[ndarray, " B"],
+    functions: Parts,
+    free: Bool[ndarray, " P"] | None,
+) -> Float[ndarray, " d"]:
+    """Return the lowest feasible point of descents from the best candidates."""
+    moving = np.ones(Z.shape[1], dtype=bool)
+    if free is not None:
+        moving = free[list(part.coordinates)]
+    # The draw or bound is given: no other randomness may enter, so it is fixed.
+    rng = np.random.default_rng(len(Z))
+    return minimise_feasible(
+        rng,
+        partial(total_and_gradient, part, functions=functions),
+        f,
+        Z,
+        moving,
+        region,
+        starts=SEARCH.descents,
+        steps=SEARCH.steps,
+    )
 
 
 def _zoom(

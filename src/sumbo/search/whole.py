@@ -8,13 +8,19 @@ points spread over the cube and around the best observations.
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
 from sumbo.data import Data
 from sumbo.gp import Posterior
-from sumbo.search.candidates import draw_candidates, line_candidates
+from sumbo.search.candidates import (
+    draw_candidates,
+    free_coordinates,
+    line_candidates,
+)
 from sumbo.search.components import Component
+from sumbo.search.feasible import made_feasible, minimise_feasible
 from sumbo.search.local import RowFunction, descend
 from sumbo.typing import Bool, Float, ndarray
 
@@ -55,6 +61,56 @@ class WholeSearch:
 
 
 SEARCH = WholeSearch()
+
+
+class Function(Protocol):
+    """A function of the whole cube with its gradient."""
+
+    def value(self, U: Float[ndarray, "b P"]) -> Float[ndarray, " b"]:
+        """Return values at rows of points."""
+        ...
+
+    def gradient(
+        self, U: Float[ndarray, "b P"]
+    ) -> tuple[Float[ndarray, " b"], Float[ndarray, "b P"]]:
+        """Return values and gradients at rows of points."""
+        ...
+
+
+def search_whole(
+    rng: np.random.Generator,
+    function: Function,
+    post: Posterior,
+    data: Data,
+    *,
+    per_part: int,
+    starts: int,
+) -> Float[ndarray, " P"]:
+    """Return the lowest feasible point found of a function close to a sum of parts.
+
+    Args:
+        rng: The source of randomness.
+        function: The function.
+        post: The posterior whose parts guide the search.
+        data: The observations.
+        per_part: Candidate points per part.
+        starts: Descents.
+    """
+    free = free_coordinates(data)
+    points = whole_candidates(rng, post, data, free, per_part)
+    values, region = function.value(points), data.domain.region
+    if region is None:
+        return minimise_whole(function.gradient, values, points, free, starts=starts)
+    return minimise_feasible(
+        rng,
+        function.gradient,
+        values,
+        points,
+        free,
+        region,
+        starts=starts,
+        steps=SEARCH.steps,
+    )
 
 
 def minimise_whole(
@@ -107,7 +163,7 @@ def whole_candidates(
     per_part: int,
 ) -> Float[ndarray, "n P"]:
     """Return points among which a function close to the sum of parts may be least."""
-    best = data.U[np.argsort(data.y, kind="stable")[: SEARCH.best]]
+    best = data.U[data.order[: SEARCH.best]]
     # Sobol points, rotated at random: as evenly spread as scrambled ones, while
     # scrambling would take milliseconds of every ask where parameters are many.
     spread = (_sobol(data.domain.dim) + rng.random(data.domain.dim)) % 1.0
@@ -117,7 +173,11 @@ def whole_candidates(
     other = best[rng.integers(len(best), size=SEARCH.crossed)]
     share = rng.random((SEARCH.crossed, 1))
     crossed = np.where(_by_parameter(rng, data, share), one, other)
-    return data.domain.snap(np.vstack([best, spread, near, joined, crossed]))
+    points = data.domain.snap(np.vstack([best, spread, near, joined, crossed]))
+    region = data.domain.region
+    if region is None:
+        return points
+    return made_feasible(rng, region, points, best, SEARCH.spread)
 
 
 def _sobol(P: int) -> Float[ndarray, "n P"]:
@@ -134,7 +194,7 @@ def separable_minimisers(
     Parts on all coordinates of several, such as a residual part, have no say here:
     theirs is the descent.
     """
-    best = data.U[np.argsort(data.y, kind="stable")[: SEARCH.best]]
+    best = data.U[data.order[: SEARCH.best]]
     out = np.tile(best[0], (len(SEARCH.betas), 1))
     lines = post.cross.lines
     if len(lines):

@@ -100,6 +100,35 @@ class Categorical:
 Parameter = Real | Integer | Categorical
 
 
+@dataclass(frozen=True)
+class Simplex:
+    """k shares that add up to one, as of a mixture: the parameters name0, name1, ….
+
+    Examples:
+        >>> import sumbo
+        >>> opt = sumbo.Optimizer([sumbo.Simplex("mix", 3)], seed=1)
+        >>> round(float(opt.ask().sum()), 9)
+        1.0
+    """
+
+    name: str | Unchecked
+    k: int | Unchecked
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise ArgumentError(f"{self}: the name is no string, or empty. Name it.")
+        whole = isinstance(self.k, int | np.integer) and not isinstance(self.k, bool)
+        if not whole or self.k < 2:
+            msg = f"{self}: k={self.k!r} is no whole number of at least 2. Pass the "
+            raise ArgumentError(f"{msg}number of shares.")
+        _set(self, k=int(self.k))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the shares."""
+        return tuple(f"{self.name}{i}" for i in range(self.k))
+
+
 def _set(frozen: Any, **values: Any) -> None:
     for name, value in values.items():
         object.__setattr__(frozen, name, value)

@@ -11,16 +11,17 @@ import reprlib
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Shaped
-from scipy.optimize import Bounds
 
-from sumbo.errors import ArgumentError
+from sumbo.errors import ArgumentError, MissingFunctionError
+from sumbo.space.constraints import Feasible, as_constraints
+from sumbo.space.linear import Linear
+from sumbo.space.notation import read_bounds
 from sumbo.space.parameters import (
     Categorical,
-    Integer,
     Parameter,
     Real,
     column_of,
@@ -33,15 +34,25 @@ from sumbo.space.parameters import (
     to_unit_box,
     where,
 )
+from sumbo.space.saved import as_entries, restored, shown
 from sumbo.typing import Bool, Float, Group, Groups, ndarray
-from sumbo.values import by_labels, holds_masked, is_frame, is_numbered, is_series
+from sumbo.values import by_labels, holds_masked, is_series
+
+if TYPE_CHECKING:
+    from sumbo.space.region import Region
 
 
 @dataclass(frozen=True, kw_only=True)
 class Space:
-    """An ordered set of parameters; `Space.of` builds one from the usual notations."""
+    """An ordered set of parameters; `Space.of` builds one from the usual notations.
+
+    Attributes:
+        parameters: The parameters, in order.
+        constraints: What is known about feasible points; see `constrained`.
+    """
 
     parameters: tuple[Parameter, ...]
+    constraints: tuple[Linear | Feasible, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", tuple(self.parameters))
@@ -64,49 +75,68 @@ class Space:
 
         Accepted are a sequence of (lo, hi) pairs and parameters, an array of shape
         (P, 2), `scipy.optimize.Bounds`, a mapping from names to pairs or parameters,
-        and a space. Nameless parameters are called x0, x1, … by their position.
+        and a space. A `Simplex` becomes its shares with their sum. Nameless
+        parameters are called x0, x1, … by their position.
 
         Raises:
             ArgumentError: If it describes none, or a parameter is invalid.
         """
         if isinstance(bounds, Space):
             return bounds
-        if is_series(bounds) and not is_numbered(bounds.index):
-            bounds = dict(bounds)
-        if isinstance(bounds, Mapping):
-            for name, item in bounds.items():
-                if isinstance(item, Parameter) and item.name != name:
-                    msg = f"bounds[{name!r}] is called {item.name!r}. Use one name."
-                    raise ArgumentError(msg)
-            pairs = list(bounds.items())
-        else:
-            pairs = [(f"x{i}", item) for i, item in enumerate(_items(bounds))]
-        return cls(parameters=tuple(_parameter(name, item) for name, item in pairs))
+        parameters, rows = read_bounds(bounds)
+        return cls(parameters=parameters, constraints=rows)
+
+    def constrained(self, constraints: Any) -> "Space":
+        """Return the space with more constraints on what may be asked.
+
+        Raises:
+            ArgumentError: If one is of no known kind, or names an unknown parameter.
+        """
+        found = as_constraints(constraints, self.parameters)
+        if found.outcomes:
+            msg = (
+                f"constraints: {found.outcomes[0]} limits no point of the space. Pass "
+            )
+            raise ArgumentError(f"{msg}it to Optimizer or minimize.")
+        known = (*self.constraints, *found.linear, *found.tests)
+        return dataclasses.replace(self, constraints=known)
+
+    @property
+    def region(self) -> "Region | None":
+        """The feasible points; None if there are no constraints."""
+        return self._region
+
+    @cached_property
+    def _region(self) -> "Region | None":
+        if not self.constraints:
+            return None
+        from sumbo.space.region import Region  # it needs spaces itself
+
+        linear = tuple(c for c in self.constraints if isinstance(c, Linear))
+        tests = tuple(c for c in self.constraints if isinstance(c, Feasible))
+        return Region(space=self, linear=linear, tests=tests)
 
     @classmethod
-    def from_json(cls, value: Any) -> "Space":
+    def from_json(cls, value: Any, tests: Iterable[Feasible] = ()) -> "Space":
         """Return the space whose `to_json` is ``value``.
+
+        Tests of feasibility are functions, which no file holds: pass them.
 
         Raises:
             ArgumentError: If ``value`` does not come from `to_json`.
+            MissingFunctionError: If the tests are not those that were saved.
         """
-        kinds = {"Real": Real, "Integer": Integer, "Categorical": Categorical}
         try:
-            entries = [dict(entry) for entry in value]
-            return cls(parameters=tuple(kinds[e.pop("kind")](**e) for e in entries))
+            return cls(**restored(value, tuple(tests)))
+        except MissingFunctionError:
+            raise
         except (TypeError, ValueError, KeyError) as error:
             msg = f"value={reprlib.repr(value)} is not a saved space ({error})."
             raise ArgumentError(f"{msg} Pass what Space.to_json returned.") from error
 
     def to_json(self) -> list[dict[str, Any]]:
         """Return the space as a JSON value, from which `from_json` restores it."""
-        entries = [
-            {"kind": type(p).__name__} | dataclasses.asdict(p) for p in self.parameters
-        ]
-        for entry in entries:
-            if "choices" in entry:
-                entry["choices"] = list(entry["choices"])
-        return entries
+        return as_entries(self.parameters, self.constraints)
 
     def difference(self, other: "Space") -> str:
         """Return the first difference to ``other`` in words; "" for equal spaces."""
@@ -124,6 +154,9 @@ class Space:
                 if mine != its:
                     what = f"{f.name} of parameter {p.name!r}"
                     return f"{what} is {mine!r} here and {its!r} there"
+        mine, its = (as_entries((), s.constraints) for s in (self, other))
+        if mine != its:
+            return f"the constraints are {shown(mine)} here and {shown(its)} there"
         return ""
 
     @cached_property
@@ -351,35 +384,6 @@ class Space:
             names = f"parameters {reprlib.repr(self.names)}"
             raise ArgumentError(f"{msg}{names}. Pass one row of {K} values per point.")
         return rows
-
-
-def _items(bounds: Any) -> list[Any]:
-    if isinstance(bounds, Bounds):
-        lb, ub = np.broadcast_arrays(np.atleast_1d(bounds.lb), np.atleast_1d(bounds.ub))
-        return list(zip(lb.tolist(), ub.tolist(), strict=True))
-    if is_frame(bounds):
-        msg = f"bounds are a DataFrame with the columns {list(bounds.columns)}. Pass a "
-        raise ArgumentError(f"{msg}dict of pairs, or an array of shape (P, 2).")
-    if holds_masked(bounds):
-        raise ArgumentError(f"bounds={bounds!r} hold masked values. Fill them.")
-    if isinstance(bounds, ndarray) and (bounds.ndim != 2 or bounds.shape[1] != 2):
-        msg = f"bounds of shape {bounds.shape} are not of shape (P, 2). Pass one row "
-        raise ArgumentError(f"{msg}(lo, hi) per parameter; transpose if need be.")
-    if isinstance(bounds, str | Set | Parameter) or not isinstance(bounds, Iterable):
-        msg = f"bounds={bounds!r} are no sequence. One parameter is written [(0, 1)]."
-        raise ArgumentError(msg)
-    return list(bounds)
-
-
-def _parameter(name: Any, item: Any) -> Parameter:
-    if isinstance(item, Parameter):
-        return item
-    try:
-        lo, hi = item
-    except (TypeError, ValueError) as error:
-        msg = f"bounds: {name}={item!r} is no pair (lo, hi) and no parameter. Write "
-        raise ArgumentError(f"{msg}[(0, 1)] or [Real('a', 0, 1)].") from error
-    return Real(name, lo, hi)
 
 
 def _by_name(point: Mapping[str, Any], names: tuple[str, ...]) -> list[Any]:

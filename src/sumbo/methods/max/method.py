@@ -11,7 +11,13 @@ from sumbo.data import Data
 from sumbo.errors import require_positive_integer
 from sumbo.methods.base import METHODS, Info, Method
 from sumbo.methods.max.extremes import EXTREMES
-from sumbo.search import Parts, components, free_coordinates, minimise_sum
+from sumbo.search import (
+    Parts,
+    by_group,
+    feasible_components,
+    free_coordinates,
+    minimise_sum,
+)
 from sumbo.search.covering import covering_candidates
 from sumbo.surrogate import Surrogate
 from sumbo.surrogate.labelled import LabelledModel, LabelledState
@@ -71,16 +77,18 @@ class EntropySearch(LabelledModel, Method):
         self, rng: np.random.Generator, surrogate: Surrogate
     ) -> Float[ndarray, " P"]:
         post, data = surrogate.posterior, surrogate.data
-        parts = components(post.gp.groups)
+        parts = feasible_components(post.gp.groups, data.domain)
         Z = covering_candidates(rng, data, parts, self.candidates)
-        minima, values = [], []
-        for m, Zm in enumerate(Z):
+        minima = []
+        entropies = []
+        for m, Zm in enumerate(by_group(parts, Z)):
             mean, var = post.part_moments(m, Zm)
             sd = np.sqrt(np.maximum(var, FLOOR))
             draws = EXTREMES.get(self.extremes)(rng, mean, sd, self.samples)
             # A minimum above the lowest mean contradicts the model's own guess.
             minima.append(np.minimum(draws, mean.min()))
-            values.append(-minimum_entropy(mean, var, minima[m]))
+            entropies.append(-minimum_entropy(mean, var, minima[m]))
+        values = [np.sum([entropies[m] for m in part.groups], axis=0) for part in parts]
 
         def value(m: int, z: Float[ndarray, "b d"]) -> Float[ndarray, " b"]:
             return -minimum_entropy(*post.part_moments(m, z), minima[m])

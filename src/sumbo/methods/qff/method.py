@@ -20,8 +20,8 @@ from sumbo.sampling.features import Features, quadrature_features
 from sumbo.search import (
     Component,
     Parts,
-    components,
     draw_candidates,
+    feasible_components,
     free_coordinates,
     minimise_sum,
 )
@@ -215,8 +215,7 @@ class QuadratureFeatures(Method):
         weights: list[Float[ndarray, "..."]],
     ) -> Float[ndarray, "q P"]:
         # A one-hot block is searched as a whole, whatever groups its coordinates have.
-        blocks = tuple(block for block in data.domain.blocks if len(block) > 1)
-        parts = [_only(part, len(groups)) for part in components((*groups, *blocks))]
+        parts = feasible_components(groups, data.domain, whole_blocks=True)
         Z = [self._candidates(rng, data, part) for part in parts]
         # Draws of every part at its candidates, (q, B); features once for all draws.
         values = [
@@ -244,22 +243,15 @@ class QuadratureFeatures(Method):
     def _candidates(
         self, rng: np.random.Generator, data: Data, part: Component
     ) -> Float[ndarray, "B d"]:
-        """Return an equispaced grid, or spread points where it would be too coarse."""
+        """Return an equispaced grid, or spread points where it would be too coarse.
+
+        Constrained components have feasible points instead.
+        """
         d = len(part.coordinates)
-        if d > 2:
+        if d > 2 or part.region is not None:
             return draw_candidates(rng, data, [part], self.grid)[0]
         axis = np.linspace(0.0, 1.0, int(np.ceil(self.grid ** (1.0 / d))))
         mesh = np.stack(np.meshgrid(*[axis] * d, indexing="ij"), axis=-1)
         full = np.full((mesh[..., 0].size, data.domain.dim), 0.5)
         full[:, part.coordinates] = mesh.reshape(-1, d)
         return np.ascontiguousarray(data.domain.snap(full)[:, part.coordinates])
-
-
-def _only(part: Component, M: int) -> Component:
-    """Return the component without the blocks, which have no function of their own."""
-    kept = [i for i, m in enumerate(part.groups) if m < M]
-    return Component(
-        coordinates=part.coordinates,
-        groups=tuple(part.groups[i] for i in kept),
-        columns=tuple(part.columns[i] for i in kept),
-    )

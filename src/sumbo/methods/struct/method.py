@@ -11,7 +11,13 @@ from sumbo.errors import require_positive_integer
 from sumbo.gp import Posterior
 from sumbo.methods.base import METHODS, Info, Method
 from sumbo.methods.struct.dpp import sample_kdpp
-from sumbo.search import Parts, components, free_coordinates, minimise_sum
+from sumbo.search import (
+    Parts,
+    by_group,
+    feasible_components,
+    free_coordinates,
+    minimise_sum,
+)
 from sumbo.search.covering import covering_candidates
 from sumbo.surrogate.labelled import LabelledModel, LabelledState
 from sumbo.typing import Float, Group, ndarray
@@ -84,7 +90,7 @@ class StructuralBatch(LabelledModel, Method):
         data: Data,
         widths: Float[ndarray, " M"],
     ) -> Float[ndarray, " P"]:
-        parts = components(post.gp.groups)
+        parts = feasible_components(post.gp.groups, data.domain)
         Z = covering_candidates(rng, data, parts, self.candidates)
 
         def value(m: int, z: Float[ndarray, "b d"]) -> Float[ndarray, " b"]:
@@ -99,7 +105,8 @@ class StructuralBatch(LabelledModel, Method):
             slope = mean_slope - widths[m] * var_slope / (2 * sd[:, None])
             return mean - widths[m] * sd, slope
 
-        values = [value(m, Zm) for m, Zm in enumerate(Z)]
+        bounds = [value(m, Zm) for m, Zm in enumerate(by_group(parts, Z))]
+        values = [np.sum([bounds[m] for m in part.groups], axis=0) for part in parts]
         functions = Parts(value, gradient) if self.refine else None
         free = free_coordinates(data)
         return minimise_sum(parts, Z, values, data.domain.dim, functions, free)
