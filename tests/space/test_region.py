@@ -99,15 +99,16 @@ def test_the_nearest_point_is_close_to_the_projection():
     U = rng.random((20, 5))
     moved = region.nearest(U)
     assert region.feasible(moved).all()
-    sum_of = LinearConstraint(
-        [[1, 1, 1, 0, 0], [0, 0, 0, 1, -1]], [-9, 0.1], [0.8, 0.1]
-    )
+    both = [
+        LinearConstraint([[1, 1, 1, 0, 0]], -np.inf, 0.8),
+        LinearConstraint([[0, 0, 0, 1, -1]], 0.1, 0.1),
+    ]
     for u, v in zip(U, moved, strict=True):
         exact = minimize(
             lambda z, u=u: ((z - u) ** 2).sum(),
             v,
             bounds=[(0, 1)] * 5,
-            constraints=sum_of,
+            constraints=both,
             method="SLSQP",
         ).x
         assert np.linalg.norm(v - u) < 1.3 * np.linalg.norm(exact - u) + 1e-6

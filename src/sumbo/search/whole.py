@@ -8,7 +8,7 @@ points spread over the cube and around the best observations.
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -63,6 +63,7 @@ class WholeSearch:
 SEARCH = WholeSearch()
 
 
+@runtime_checkable
 class Function(Protocol):
     """A function of the whole cube with its gradient."""
 

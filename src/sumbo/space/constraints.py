@@ -61,11 +61,6 @@ class Outcome:
     """A measured quantity that must lie within limits, known only after evaluation.
 
     The objective returns ``(value, {name: number})``; see docs/guide/constraints.md.
-
-    Examples:
-        >>> import sumbo
-        >>> sumbo.Outcome("stress", upper=200.0)
-        Outcome(name='stress', lower=None, upper=200.0)
     """
 
     name: str | Unchecked
