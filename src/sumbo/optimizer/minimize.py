@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from scipy.optimize import OptimizeResult
 from tqdm import tqdm
 
