@@ -94,6 +94,11 @@ def status(folder: Folder) -> None:
         f"failed, {now.left} left",
         highlight=False,
     )
+    for cell, known in now.unfinished:
+        of = cell.n_init + cell.acquisitions
+        console.print(
+            f"unfinished {cell.name}: {known} of {of} evaluations", highlight=False
+        )
     for failure in now.failures:
         console.print(
             f"[red]failed[/] {failure.cell.name}: {failure.reason}", highlight=False

@@ -21,6 +21,7 @@ from sumbo.optimizer import Optimizer
 from sumbo.problems import Problem, get, info
 from sumbo.rng import rng_at
 from sumbo.study.design import Cell
+from sumbo.study.journal import Journal, journal_of
 from sumbo.study.storage import Record
 from sumbo.typing import Float, ndarray
 
@@ -46,8 +47,9 @@ def run_cell(cell: Cell) -> Record:
         preset=cell.preset,
         **cell.settings,
     )
+    journal = journal_of(cell, {"revision": revision(), "versions": versions()})
     X = initial_points(cell, problem)
-    y, eval_s = _evaluate(problem, X)
+    y, eval_s = _evaluate(problem, X, journal, 0)
     optimizer.tell(space.points(X), y)
     fit_cpu_s, ask_cpu_s = [], []
     while len(y) < cell.n_init + cell.acquisitions:
@@ -57,7 +59,7 @@ def run_cell(cell: Cell) -> Record:
         fit_cpu_s.append(optimizer.info.fit_cpu_s)
         ask_cpu_s.append(optimizer.info.ask_cpu_s)
         numbers = space.numbers(points)
-        values, seconds = _evaluate(problem, numbers)
+        values, seconds = _evaluate(problem, numbers, journal, len(y))
         optimizer.tell(points, values)
         X = np.vstack([X, numbers])
         y, eval_s = np.append(y, values), np.append(eval_s, seconds)
@@ -150,11 +152,9 @@ def revision() -> str:
 
 
 def _evaluate(
-    problem: Problem, X: Float[ndarray, "n P"]
+    problem: Problem, X: Float[ndarray, "n P"], journal: Journal, first: int
 ) -> tuple[Float[ndarray, " n"], Float[ndarray, " n"]]:
     values, seconds = np.empty(len(X)), np.empty(len(X))
     for i, x in enumerate(X):
-        clock = time.perf_counter()
-        values[i] = problem(x)
-        seconds[i] = time.perf_counter() - clock
+        values[i], seconds[i] = journal.evaluate(problem, x, first + i)
     return values, seconds

@@ -22,6 +22,7 @@ from typing import Any, BinaryIO
 
 from sumbo.errors import StudyError
 from sumbo.study.design import Cell
+from sumbo.study.journal import journals_in, remove_journal
 from sumbo.study.storage import Record, encode, write_record
 
 
@@ -39,21 +40,24 @@ def main() -> None:
 def _answer(request: dict[str, Any]) -> dict[str, Any]:
     # A cell may raise anything, SystemExit included; it must cost its own cell only.
     # After an ordinary exception the process is as good as before.
+    folder = None if request["folder"] is None else Path(request["folder"])
     try:
         cell = Cell(**request["cell"])
         for module in request["modules"]:
             importlib.import_module(module)
-        text = encode(_runner(request["runner"])(cell))
+        with journals_in(folder):
+            text = encode(_runner(request["runner"])(cell))
     except BaseException as error:  # noqa: BLE001
         reason = "".join(traceback.format_exception_only(error)).strip()
         last = not isinstance(error, Exception) or isinstance(error, MemoryError)
         return {"reason": reason, "traceback": traceback.format_exc(), "last": last}
-    if request["folder"] is None:
+    if folder is None:
         return {"record": text}
     try:
-        write_record(Path(request["folder"]), cell, text)
+        write_record(folder, cell, text)
     except StudyError as error:
         return {"fatal": str(error)}
+    remove_journal(folder, cell)
     return {"record": None}
 
 

@@ -21,6 +21,7 @@ from sumbo import problems
 from sumbo.errors import ArgumentError, MissingExtraError, StudyError
 from sumbo.study.design import Cell, Design
 from sumbo.study.guard import Outcome, Task, dismiss_children, guarded
+from sumbo.study.journal import unfinished
 from sumbo.study.rows import settled
 from sumbo.study.storage import (
     Failure,
@@ -61,6 +62,8 @@ class Status:
     done: int
     left: int
     failures: tuple[Failure, ...]
+    # Cells left of which slow evaluations are known, and how many.
+    unfinished: tuple[tuple[Cell, int], ...] = ()
 
 
 def run(
@@ -135,6 +138,9 @@ def status(folder: str | Path) -> Status:
         done=len(done),
         left=len(cells) - len(done) - len(failures),
         failures=failures,
+        unfinished=unfinished(
+            folder, (cell for key, cell in cells.items() if key not in done)
+        ),
     )
 
 

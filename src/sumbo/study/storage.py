@@ -2,11 +2,12 @@
 
 Folder of a study::
 
-    designs/   what the study consists of; one file per design that was run here
-    records/   one file per finished cell
-    failed/    one file per cell that failed, removed when a retry succeeds
-    rows/      finished runs without their points, in parts; see `sumbo.study.rows`
-    report/    written by `report`
+    designs/     what the study consists of; one file per design that was run here
+    records/     one file per finished cell
+    failed/      one file per cell that failed, removed when a retry succeeds
+    unfinished/  slow evaluations of cells that are not finished
+    rows/        finished runs without their points, in parts; see `sumbo.study.rows`
+    report/      written by `report`
 
 A record holds one field per line and ends with a digest of all bytes before it, so
 that a truncated or edited file is recognised without being parsed.
