@@ -28,6 +28,7 @@ TITLES = {
     "likelihood": "Likelihood with gradient",
     "comparators": "Methods beside `ts`",
     "paper": "Runs at the paper's settings",
+    "cosmology": "Cosmology problems against a fixed NumPy workload",
     "optimizer": "Whole runs",
 }
 HEAD = """\

@@ -9,6 +9,7 @@ import textwrap
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.integrate import quad
 from scipy.stats import qmc
@@ -56,7 +57,12 @@ def test_desi_equals_the_reference_and_fails_where_it_does():
 
 @needs_camb
 def test_desi_at_the_public_start_point():
-    assert get("desi")(START) == pytest.approx(11.26, abs=0.01)
+    problem = get("desi")
+    names = ("h0", "ombh2", "omega_m", "rdh", "n_s", "omega_k", "tau")
+    assert problem.parameters == names
+    assert problem(START) == pytest.approx(11.26, abs=0.01)
+    named = pd.Series(START, index=names)
+    assert problem(named[::-1]) == problem(START)
 
 
 @needs_camb

@@ -19,8 +19,8 @@ needs_data = pytest.mark.skipif(
     "SUMBO_DATA" not in os.environ, reason="SUMBO_DATA names no folder of data"
 )
 
-# The values of the pipeline are from camb 1.6.6. Version 2 computes another
-# recombination history, and its values differ.
+# The values of the pipeline are from camb 1.6.6. Version 2 has other approximations in
+# the equations of the linear perturbations, and its values differ.
 old_camb = version("camb") < "2" if find_spec("camb") else False
 
 

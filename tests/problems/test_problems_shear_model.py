@@ -1,6 +1,7 @@
 """The parts of the shear problems without data: spectra, alignment, and failures."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,13 @@ from sumbo.errors import MissingExtraError, ProblemError
 from sumbo.problems import available, get, hsc_y3_shear, kids_1000
 from sumbo.problems.shear import alignment, files, fits, kernels, limber, torque
 from sumbo.problems.shear.likelihood import PENALTY, gaussian
-from sumbo.problems.shear.universe import Universe, cubic
+from sumbo.problems.shear.universe import (
+    Universe,
+    cubic,
+    empty_parameters,
+    neutrino_density,
+    relics,
+)
 
 
 def universe():
@@ -237,16 +244,64 @@ def test_where_camb_fails_the_value_is_the_penalty(monkeypatch):
         raise camb.CAMBError(msg)
 
     monkeypatch.setattr(camb, "get_results", fail)
-    z = np.array([0.0, 0.4, 0.9])
-    problem = kids_1000.Kids(
+    assert small_survey()(np.array(kids_1000.START)) == PENALTY
+
+
+@pytest.mark.skipif(not available("desi")[0], reason="camb is not installed")
+def test_every_version_of_camb_has_the_same_neutrinos_and_helium():
+    import camb
+
+    params = empty_parameters(camb)
+    params.set_cosmology(
+        H0=71.3,
+        ombh2=0.0223,
+        omch2=0.113,
+        neutrino_hierarchy="normal",
+        **relics(camb, 0.37),
+    )
+    assert params.omnuh2 == pytest.approx(neutrino_density(0.37), rel=1e-9)
+    # What camb 1.6.6 has; the defaults of 2.0.5 are 0.24563, 0.8472 and −0.1395.
+    assert params.YHe == pytest.approx(0.24582560005, rel=1e-9)
+    assert params.Recomb.RECFAST_fudge_He == 0.86
+    assert params.Recomb.AGauss1 == -0.14
+
+
+def small_survey():
+    """Return kids-1000 with other galaxies, and data that are all zero."""
+    z = np.linspace(0.0, 1.9, 60)
+    return kids_1000.Kids(
         name="kids-1000",
         bounds=np.array(list(kids_1000.BOX.values())),
         parameters=tuple(kids_1000.BOX),
-        description="a survey without galaxies",
+        description="a small survey",
         cite="asgari2021",
         accuracy="fast",
         survey=kids_1000.Survey(
-            z=z, density=np.ones((5, 3)), measured=gaussian(np.zeros(75), np.eye(75))
+            z=z,
+            density=np.array([z**2 * np.exp(-z / s) for s in np.linspace(0.1, 0.3, 5)]),
+            measured=gaussian(np.zeros(75), 1e-20 * np.eye(75)),
         ),
     )
-    assert problem(np.array(kids_1000.START)) == PENALTY
+
+
+@pytest.mark.skipif(not available("desi")[0], reason="camb is not installed")
+def test_points_of_one_cosmology_share_one_universe(monkeypatch):
+    made = []
+
+    def cheap(p, accuracy):
+        # It depends on all that enters CAMB, so that a wrong one is noticed.
+        made.append([p[name] for name in kids_1000.Kids.cosmology])
+        base = universe()
+        P = base.nonlinear * (1 + np.dot(made[-1], [0.1, 1, 7, 0.3, 0.2, 0.5, 2]))
+        return replace(base, nonlinear=P)
+
+    monkeypatch.setattr(kids_1000, "universe_of", cheap)
+    monkeypatch.setattr(kids_1000, "LIMBER_STEPS", 2)
+    problem = small_survey()
+    X = np.tile(kids_1000.START, (3, 1))
+    X[2, :7] += [0.3, -0.2, 0.1, 0.4, -0.6, 0.8, 1.3]  # the universe of the first row
+    X[1, 9] -= 0.001  # another one
+    values = problem(X)
+    assert len(made) == 2
+    assert len(set(values)) == 3
+    assert values.tolist() == [problem(x) for x in X]

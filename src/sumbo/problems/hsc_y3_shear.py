@@ -5,29 +5,29 @@ of the shear with tidal alignment and torquing, shifts of the redshift distribut
 multiplicative shear biases, and leakage of the point spread function (PSF).
 """
 
-import logging
 import zipfile
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations_with_replacement
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sumbo.errors import ProblemError
-from sumbo.problems.base import Problem, load, problem
+from sumbo.problems.base import load, problem
 from sumbo.problems.shear import fits, kernels, limber, torque
 from sumbo.problems.shear.files import DataFile, locate, status
-from sumbo.problems.shear.likelihood import PENALTY, Gaussian, gaussian, mock_factor
+from sumbo.problems.shear.likelihood import Gaussian, gaussian, mock_factor
+from sumbo.problems.shear.problem import Shear, Values
 from sumbo.problems.shear.universe import (
-    CMB_TEMPERATURE,
-    EFFECTIVE_SPECIES,
     LIGHT_SPEED,
     Universe,
     camb_lock,
+    empty_parameters,
     interpolators,
     neutrino_density,
+    relics,
 )
 from sumbo.typing import Float, Int, ndarray
 
@@ -92,8 +92,6 @@ FILES = (
 DESCRIPTION = "minus the log-likelihood of HSC Year 3 cosmic shear, by CAMB"
 CITE = "dalal2023"
 
-logger = logging.getLogger("sumbo")
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Survey:
@@ -112,7 +110,7 @@ class Survey:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Hsc(Problem):
+class Hsc(Shear):
     """½ rᵀC⁻¹r for the residuals r of the band powers; priors are flat in the box.
 
     Where CAMB fails the value is `PENALTY`.
@@ -120,27 +118,19 @@ class Hsc(Problem):
 
     survey: Survey
 
-    def evaluate(self, X: Float[ndarray, "n P"]) -> Float[ndarray, " n"]:
-        """Return the values of the rows, one power spectrum of CAMB each."""
-        return np.array([self._value(x) for x in X], dtype=float)
+    cosmology: ClassVar[tuple[str, ...]] = tuple(BOX)[:8]
 
-    def prediction(self, x: Any) -> Float[ndarray, " d"]:
-        """Return the band powers that are compared with the data, for one point x."""
-        return predict(self.survey, dict(zip(BOX, self.point(x).tolist(), strict=True)))
+    def universe(self, p: Values) -> Universe:
+        """Return what CAMB computes."""
+        return universe_of(p)
 
-    def _value(self, x: Float[ndarray, " P"]) -> float:
-        camb = load("camb", name=self.name, extra="cosmology")
-        try:
-            bands = predict(self.survey, dict(zip(BOX, x.tolist(), strict=True)))
-        except camb.CAMBError as error:
-            logger.debug("CAMB failed at x=%r: %s", x.tolist(), error)
-            return PENALTY
-        return self.survey.measured.value(bands)
+    def predict(self, universe: Universe, p: Values) -> Float[ndarray, " d"]:
+        """Return the band powers that are compared with the data."""
+        return predict(self.survey, universe, p)
 
 
-def predict(survey: Survey, p: dict[str, float]) -> Float[ndarray, " d"]:
+def predict(survey: Survey, universe: Universe, p: Values) -> Float[ndarray, " d"]:
     """Return the band powers of a survey for parameters p."""
-    universe = universe_of(p)
     galaxies = [
         kernels.number_density(
             universe,
@@ -169,7 +159,7 @@ def predict(survey: Survey, p: dict[str, float]) -> Float[ndarray, " d"]:
     return bands + leakage(survey, p)[survey.bands]
 
 
-def leakage(survey: Survey, p: dict[str, float]) -> Float[ndarray, " b"]:
+def leakage(survey: Survey, p: Values) -> Float[ndarray, " b"]:
     """Return what the point spread function adds to every band power."""
     names = ("psf_alpha2", "psf_beta2", "psf_alpha4", "psf_beta4")
     free = np.array([p[name] for name in names])
@@ -177,26 +167,19 @@ def leakage(survey: Survey, p: dict[str, float]) -> Float[ndarray, " b"]:
     return np.einsum("a,b,abl->l", a, a, survey.psf)
 
 
-def universe_of(p: dict[str, float]) -> Universe:
+def universe_of(p: Values) -> Universe:
     """Return the universe with the parameters p."""
     camb = load("camb", name="hsc-y3-shear", extra="cosmology")
     with camb_lock:
-        params = camb.CAMBparams()
-        params.set_classes(
-            dark_energy_model="fluid",
-            recombination_model="Recfast",
-            reionization_model="TanhReionization",
-        )
+        params = empty_parameters(camb)
         params.set_cosmology(
             H0=100 * p["h0"],
             ombh2=p["ombh2"],
             omch2=p["omega_m"] * p["h0"] ** 2 - p["ombh2"] - neutrino_density(MNU),
             omk=p["omega_k"],
-            mnu=MNU,
-            nnu=EFFECTIVE_SPECIES,
             neutrino_hierarchy="normal",
-            TCMB=CMB_TEMPERATURE,
             tau=p["tau"],
+            **relics(camb, MNU),
         )
         params.InitPower.set_params(As=p["a_s"], ns=p["n_s"])
         params.NonLinearModel.set_params(
@@ -206,13 +189,13 @@ def universe_of(p: dict[str, float]) -> Universe:
         )
         params.WantCls = False
         params.DoLensing = False
-        params.set_for_lmax(2600)
+        params.set_for_lmax(2600, lens_potential_accuracy=0)
         params.set_matter_power(redshifts=Z_POWER, kmax=50.0, silent=True)
         params.NonLinear = camb.model.NonLinear_both
         return _universe(camb.get_results(params), p)
 
 
-def _universe(results: Any, p: dict[str, float]) -> Universe:
+def _universe(results: Any, p: Values) -> Universe:
     linear, nonlinear, k_min = interpolators(results, extrap_kmax=K_MAX)
     k = np.geomspace(k_min, K_MAX, 500)
     h = results.Params.H0 / 100

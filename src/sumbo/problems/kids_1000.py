@@ -5,28 +5,28 @@ power spectrum of CAMB with baryonic feedback, correlated shifts of the redshift
 distributions, intrinsic alignment, the Limber approximation, and COSEBIs.
 """
 
-import logging
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sumbo.errors import ProblemError
-from sumbo.problems.base import Problem, load, problem
+from sumbo.problems.base import load, problem
 from sumbo.problems.shear import alignment, fits, kernels, limber
 from sumbo.problems.shear.files import DataFile, locate, status
-from sumbo.problems.shear.likelihood import PENALTY, Gaussian, gaussian
+from sumbo.problems.shear.likelihood import Gaussian, gaussian
+from sumbo.problems.shear.problem import Shear, Values
 from sumbo.problems.shear.universe import (
-    CMB_TEMPERATURE,
-    EFFECTIVE_SPECIES,
     Universe,
     camb_lock,
+    empty_parameters,
     extended,
     interpolators,
     neutrino_density,
+    relics,
 )
 from sumbo.registry import require_one_of
 from sumbo.typing import Float, ndarray
@@ -100,8 +100,6 @@ FILE = DataFile(
 DESCRIPTION = "minus the log-likelihood of KiDS-1000 cosmic shear, by CAMB"
 CITE = "asgari2021"
 
-logger = logging.getLogger("sumbo")
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Survey:
@@ -113,7 +111,7 @@ class Survey:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Kids(Problem):
+class Kids(Shear):
     """½ rᵀC⁻¹r for the residuals r of the COSEBIs; priors are flat in the box.
 
     Where CAMB fails the value is `PENALTY`.
@@ -122,32 +120,21 @@ class Kids(Problem):
     accuracy: str
     survey: Survey
 
-    def evaluate(self, X: Float[ndarray, "n P"]) -> Float[ndarray, " n"]:
-        """Return the values of the rows, one power spectrum of CAMB each."""
-        return np.array([self._value(x) for x in X], dtype=float)
+    cosmology: ClassVar[tuple[str, ...]] = tuple(BOX)[7:]
 
-    def prediction(self, x: Any) -> Float[ndarray, " 75"]:
-        """Return the COSEBIs E_1 … E_5 of the 15 pairs of bins, for one point x."""
-        return self._prediction(dict(zip(BOX, self.point(x).tolist(), strict=True)))
+    def universe(self, p: Values) -> Universe:
+        """Return what CAMB computes."""
+        return universe_of(p, ACCURACY[self.accuracy])
 
-    def _value(self, x: Float[ndarray, " P"]) -> float:
-        camb = load("camb", name=self.name, extra="cosmology")
-        try:
-            E = self._prediction(dict(zip(BOX, x.tolist(), strict=True)))
-        except camb.CAMBError as error:
-            logger.debug("CAMB failed at x=%r: %s", x.tolist(), error)
-            return PENALTY
-        return self.survey.measured.value(E)
-
-    def _prediction(self, p: dict[str, float]) -> Float[ndarray, " 75"]:
-        universe = universe_of(p, ACCURACY[self.accuracy])
+    def predict(self, universe: Universe, p: Values) -> Float[ndarray, " 75"]:
+        """Return the COSEBIs E_1 … E_5 of the 15 pairs of bins."""
         tracers = tracers_of(universe, self.survey, list(p.values())[:5])
         aligned = alignment.nonlinear(universe, p["a1"], p["alpha1"])
         C = limber.shear(universe, tracers, aligned, ELL, LIMBER_STEPS)
         return (C @ cosebis_matrix().T).ravel()
 
 
-def universe_of(p: dict[str, float], accuracy: Accuracy) -> Universe:
+def universe_of(p: Values, accuracy: Accuracy) -> Universe:
     """Return the universe with the parameters p, with σ₈ = s_8/√(Ω_m/0.3).
 
     The pipeline passes through the angle of the sound horizon: h0 with degenerate
@@ -161,9 +148,7 @@ def universe_of(p: dict[str, float], accuracy: Accuracy) -> Universe:
         "ombh2": p["ombh2"],
         "omch2": p["omch2"],
         "omk": 0.0,
-        "mnu": p["mnu"],
-        "nnu": EFFECTIVE_SPECIES,
-        "TCMB": CMB_TEMPERATURE,
+        **relics(camb, p["mnu"]),
     }
     with camb_lock:
         angle = camb.CAMBparams()
@@ -184,14 +169,9 @@ def universe_of(p: dict[str, float], accuracy: Accuracy) -> Universe:
         return _universe(results, accuracy)
 
 
-def _parameters(camb: Any, p: dict[str, float], accuracy: Accuracy) -> Any:
+def _parameters(camb: Any, p: Values, accuracy: Accuracy) -> Any:
     """Return what CAMB is to compute, apart from the densities."""
-    params = camb.CAMBparams()
-    params.set_classes(
-        dark_energy_model="fluid",
-        recombination_model="Recfast",
-        reionization_model="TanhReionization",
-    )
+    params = empty_parameters(camb)
     params.InitPower.set_params(As=PROVISIONAL_AMPLITUDE, ns=p["n_s"])
     params.NonLinearModel.set_params(
         halofit_version="mead2020_feedback", HMCode_logT_AGN=p["logt_agn"]
@@ -201,7 +181,8 @@ def _parameters(camb: Any, p: dict[str, float], accuracy: Accuracy) -> Any:
     params.WantCls = True
     params.WantTransfer = True
     params.DoLensing = False  # first, because set_for_lmax adds a margin for lensing
-    params.set_for_lmax(2500)
+    # With the default of version 2, which serves lensing, it would take twice as long.
+    params.set_for_lmax(2500, lens_potential_accuracy=0)
     params.set_matter_power(
         redshifts=accuracy.redshifts, kmax=accuracy.k_max, silent=True
     )

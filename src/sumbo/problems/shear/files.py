@@ -6,7 +6,11 @@ file with the right digest enters the cache.
 """
 
 import hashlib
+import logging
 import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,15 +93,16 @@ def fetch(file: DataFile, *, problem: str) -> Path:
         raise MissingExtraError(msg) from error
     # Only a file that passed `matches` gets its final name: an interrupted or wrong
     # download never counts.
-    partial = f"{file.name}.{os.getpid()}.part"
+    partial = f"{file.name}.{secrets.token_hex(8)}.part"
     try:
-        raw = pooch.retrieve(
-            file.url + file.name,
-            known_hash=None,
-            fname=partial,
-            path=cache(),
-            progressbar=True,
-        )
+        with _quiet(pooch.get_logger()):
+            raw = pooch.retrieve(
+                file.url + file.name,
+                known_hash=None,
+                fname=partial,
+                path=cache(),
+                progressbar=True,
+            )
     except (OSError, ValueError) as error:  # of requests, too: no network, no such page
         msg = (
             f"{file.url}{file.name} could not be downloaded "
@@ -115,6 +120,17 @@ def fetch(file: DataFile, *, problem: str) -> Path:
         )
         raise ProblemError(msg)
     return got.replace(cache() / file.name)
+
+
+@contextmanager
+def _quiet(logger: logging.Logger) -> Iterator[None]:
+    """Within it, pooch does not advise to pass digests, which are checked here."""
+    level = logger.level
+    logger.setLevel(logging.WARNING)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def matches(file: DataFile, path: Path) -> bool:

@@ -63,6 +63,43 @@ def neutrino_density(mnu: float) -> float:
     return mnu * (EFFECTIVE_SPECIES / 3) ** 0.75 / NEUTRINO_MASS
 
 
+def empty_parameters(camb: Any) -> Any:
+    """Return the parameters of CAMB before densities are set, with its old Recfast.
+
+    Version 2 has other constants of recombination by default.
+    """
+    params = camb.CAMBparams()
+    params.set_classes(
+        dark_energy_model="fluid",
+        recombination_model="Recfast",
+        reionization_model="TanhReionization",
+    )
+    if is_version_2(camb):
+        params.Recomb.set_params(recfast_approx_model="planck")
+    return params
+
+
+def relics(camb: Any, mnu: float) -> dict[str, Any]:
+    """Return what CAMB needs to know of photons, neutrinos and helium.
+
+    Version 2 computes Ω_ν h² from the masses with a correction that version 1 does not
+    have, so it is given Ω_ν h²; and it has a later table of helium by default.
+    """
+    common = {
+        "nnu": EFFECTIVE_SPECIES,
+        "TCMB": CMB_TEMPERATURE,
+        "bbn_predictor": "PRIMAT_Yp_DH_ErrorMC_2021.dat",
+    }
+    if is_version_2(camb):
+        return {"mnu": None, "omnuh2_active": neutrino_density(mnu), **common}
+    return {"mnu": mnu, **common}
+
+
+def is_version_2(camb: Any) -> bool:
+    """Return whether CAMB is of version 2 or later."""
+    return int(camb.__version__.partition(".")[0]) >= 2
+
+
 def extended(
     k: Float[ndarray, " K"], P: Float[ndarray, "Z K"], k_max: float, nodes: int
 ) -> tuple[Float[ndarray, " L"], Float[ndarray, "Z L"]]:
