@@ -43,7 +43,7 @@ quality: .venv-rivals/.ready  ## compare with other optimisers on many problems;
 	.venv-rivals/bin/python -m benchmarks.quality report
 
 results: $(VENV)/.test  ## tables and figures of the paper's experiment, from results/paper
-	$(BIN)/python docs/make_results.py --paper results/paper
+	$(BIN)/python docs/make_paper.py results/paper
 
 docs: $(VENV)/.docs  ## the documentation site, strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -21,11 +21,12 @@ SUITES = (
     "large",
     "likelihood",
     "comparators",
+    "paper",
     "cosmology",
     "study",
 )
 # Minutes to hours, each by its name.
-LONG = ("optimizer", "problems", "recovery", "paper")
+LONG = ("optimizer", "problems", "recovery")
 
 
 def run(name: str) -> None:

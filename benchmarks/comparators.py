@@ -5,8 +5,8 @@
 prints the best values after 20 uniform points and 100 acquisitions, ``struct`` in
 batches of 10, the others one at a time. ``random`` is the median best of 120 uniform
 points over 300 replicates: what is not below it does not beat random search. The study
-of the paper holds the same runs, see docs/results.md. `make bench` keeps the costs:
-CPU time of ten asks in a row, a refit among them, against those of ``ts``.
+of the paper holds the same runs, see docs/results/paper.md. `make bench` keeps the
+costs: CPU time of ten asks in a row, a refit among them, against those of ``ts``.
 """
 
 import argparse

@@ -27,7 +27,7 @@ TITLES = {
     "large": "Many observations",
     "likelihood": "Likelihood with gradient",
     "comparators": "Methods beside `ts`",
-    "paper": "Runs at the paper's settings",
+    "paper": "The paper's settings, now and before",
     "cosmology": "Cosmology problems against a fixed NumPy workload",
     "optimizer": "Whole runs",
 }

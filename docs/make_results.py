@@ -1,12 +1,12 @@
-"""Write the tables of docs/results.md anew from the records of five studies.
+"""Write the tables of docs/results anew from the records of four studies.
 
-    python docs/make_results.py --paper runs/paper --quality runs/quality \\
-        --simulators runs/simulators --structures runs/structures \\
-        --held-out runs/held_out
+    python docs/make_results.py --quality runs/quality --simulators runs/simulators \\
+        --structures runs/structures --held-out runs/held_out
     python docs/make_results.py --quality runs/quality --only runs duels botorch
 
-The text between the tables is written by hand. Figures come from the reports that
-``sumbo study report`` and ``python -m benchmarks.quality report`` have drawn before.
+The text between the tables is written by hand. Figures come from the report that
+``python -m benchmarks.quality report`` has drawn before. The page on the paper's
+experiment is written by docs/make_paper.py.
 Of the quality benchmark, the simulators and the structures every run has a row in a
 file of docs/data; records add to these rows or replace them, so that rivals need not be
 run again.
@@ -18,28 +18,22 @@ import math
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
 
-from sumbo.problems import get, info
-from sumbo.rng import rng_at
-from sumbo.study import statistics, tables
-from sumbo.study.comparison import contrasts
-from sumbo.study.results import Results, load
+from sumbo.study import statistics
 from sumbo.study.storage import read_designs, read_records
 
 DOCS = Path(__file__).parent
-PAGE = DOCS / "results.md"
+PAGES = DOCS / "results"
 FIGURES = DOCS / "figures" / "results"
 DATA = DOCS / "data"
 # Evaluations after which the best value of a run is written down.
 AFTER = (20, 40, 60, 80, 100, 120)
-# Pairs whose order the paper makes claims about.
-PAIRS = (("alcb2", "ts"), ("alcb2", "ats"), ("ts", "ats"))
 # Whom the default is compared with, one by one.
 RIVALS = (
     "optuna-gp",
@@ -59,87 +53,12 @@ ROUNDING = 1e-12
 RANKED = 5
 # The default told a structure, and what it was told.
 TOLD = {"logei-singletons": "singletons", "logei-one": "one group"}
-# Cells of the whole paper: 15 problems, 6 methods, 2 batch sizes, 100 replicates.
-REPLICATES, PROBLEMS = 100, 15
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table in Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def medians(results: Results, batch: int) -> str:
-    """Return the median best value per problem and method, replicates in brackets."""
-    methods = results.methods(batch)
-    rows = []
-    for problem in results.problems:
-        row = [problem]
-        for method in methods:
-            runs = results.runs.get((problem, method, batch))
-            row.append("–")
-            if runs is not None:
-                row[-1] = f"{np.median(runs.final):.4g} ({len(runs.final)})"
-        rows.append([*row, random_search(problem)])
-    return markdown(["problem", *methods, "random search"], rows)
-
-
-@cache
-def random_search(problem: str, functions: int = 300) -> str:
-    """Return the median best of 120 uniform points; "–" for problems without seeds."""
-    if not info(problem).seeded:
-        return "–"
-    found = []
-    for seed in range(functions):
-        p = get(problem, seed=seed)
-        rng = rng_at(seed, "random search")
-        found.append(
-            p(p.bounds[:, 0] + np.ptp(p.bounds, axis=1) * rng.random((120, p.dim)))
-        )
-    return f"{np.median(np.min(found, axis=1)):.4g}"
-
-
-def pairs(results: Results) -> str:
-    """Return how often one method ends below another from the same start."""
-    rows = []
-    for batch in results.batches:
-        for first, second in PAIRS:
-            found = [c for c in contrasts(results, first, second) if c.batch == batch]
-            wins = sum(c.paired.wins for c in found)
-            losses = sum(c.paired.losses for c in found)
-            ahead = sum(c.paired.median < 0 for c in found)
-            rows.append(
-                [
-                    str(batch),
-                    f"{first} against {second}",
-                    f"{wins} : {losses}",
-                    f"{ahead} of {len(found)}",
-                ]
-            )
-    return markdown(["batch", "pair", "runs won : lost", "problems ahead"], rows)
-
-
-def cpu(results: Results) -> str:
-    """Return CPU seconds per run on ackley10, and of all asks of the whole paper."""
-    rows = []
-    for batch in results.batches:
-        for method in results.methods(batch):
-            runs = results.runs.get(("ackley10", method, batch))
-            if runs is None:
-                continue
-            of_all = [
-                float(np.mean(r.ask_cpu_s.sum(axis=1)))
-                for (_, m, b), r in results.runs.items()
-                if (m, b) == (method, batch)
-            ]
-            hours = np.mean(of_all) * REPLICATES * PROBLEMS / 3600
-            seconds = runs.ask_cpu_s.sum(axis=1).mean()
-            rows.append([method, str(batch), f"{seconds:.1f} s", f"{hours:.1f} h"])
-    total = sum(float(row[-1].split()[0]) for row in rows)
-    rows.append(["all", "", "", f"{total:.0f} h"])
-    rows.append(["on 2 cores", "", "", f"{total / 2:.0f} h"])
-    rows.append(["on 64 cores", "", "", f"{total / 64:.1f} h"])
-    return markdown(["method", "batch", "one run on ackley10", "whole paper"], rows)
 
 
 def quality(folder: Path) -> str:
@@ -343,8 +262,20 @@ def fill(page: str, name: str, content: str) -> str:
         pattern, lambda m: f"{m[1]}{content}\n{m[2]}", page, count=1, flags=re.DOTALL
     )
     if new == page and content not in page:
-        raise SystemExit(f"{PAGE} has no marker {name!r}.")
+        raise SystemExit(f"The page has no marker {name!r}.")
     return new
+
+
+def page_with(name: str) -> Path:
+    """Return the page with the markers of that name.
+
+    Raises:
+        SystemExit: If there is none.
+    """
+    for path in sorted(PAGES.glob("*.md")):
+        if f"<!-- {name} -->\n" in path.read_text("utf-8"):
+            return path
+    raise SystemExit(f"No page in {PAGES} has the marker {name!r}.")
 
 
 def problems_of(folder: Path) -> tuple[str, ...]:
@@ -359,12 +290,6 @@ def blocks_of(given: argparse.Namespace) -> dict[str, Callable[[], str | None]]:
     Those that end in "runs" have no marker: they are files of their own.
     """
     blocks: dict[str, Callable[[], str | None]] = {}
-    if given.paper:
-        paper = load(given.paper)
-        blocks["progress"] = partial(tables.progress, paper)
-        for batch in paper.batches:
-            blocks[f"medians {batch}"] = partial(medians, paper, batch)
-        blocks |= {"pairs": partial(pairs, paper), "cpu": partial(cpu, paper)}
     if given.quality:
         runs, problems = runs_of("quality", given.quality), problems_of(given.quality)
         blocks["quality"] = partial(quality, given.quality)
@@ -392,7 +317,7 @@ def copy_figures(folder: Path, prefix: str = "") -> None:
 def main() -> None:
     """Fill in the tables and copy the figures that the given folders have."""
     parser = argparse.ArgumentParser(description=__doc__)
-    for study in ("paper", "quality", "simulators", "structures", "held-out"):
+    for study in ("quality", "simulators", "structures", "held-out"):
         parser.add_argument(f"--{study}", type=Path, help="the folder of its records")
     parser.add_argument("--only", nargs="+", help="some of them, and no figures")
     given = parser.parse_args()
@@ -401,13 +326,11 @@ def main() -> None:
     if unknown or not blocks:
         known = ", ".join(blocks) or "nothing; name a folder"
         parser.error(f"--only {' '.join(sorted(unknown))}: there is {known}.")
-    page = PAGE.read_text("utf-8")
     for name in given.only or blocks:
         content = blocks[name]()
-        page = page if content is None else fill(page, name, content)
-    PAGE.write_text(page, "utf-8")
-    if given.only is None and given.paper:
-        copy_figures(given.paper / "report" / "figures")
+        if content is not None:
+            path = page_with(name)
+            path.write_text(fill(path.read_text("utf-8"), name, content), "utf-8")
     if given.only is None and given.quality:
         copy_figures(given.quality / "report", "quality-")
 

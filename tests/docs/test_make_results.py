@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from study_fakes import design, fake_record
+from sumbo.problems import get
 from sumbo.study.storage import encode, write_design, write_record
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -22,9 +23,15 @@ def script(tmp_path, monkeypatch):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     monkeypatch.setattr(module, "DATA", tmp_path / "data")
-    monkeypatch.setattr(module, "PAGE", tmp_path / "results.md")
-    module.PAGE.write_text(PAGE)
+    monkeypatch.setattr(module, "PAGES", tmp_path / "results")
+    page_of(module).parent.mkdir()
+    page_of(module).write_text(PAGE)
+    (module.PAGES / "index.md").write_text("no marker")
     return module
+
+
+def page_of(script):
+    return script.PAGES / "simulators.md"
 
 
 def study(folder, replicates, best, methods=("logei", "optuna-gp")):
@@ -52,7 +59,7 @@ def ends(cell):
 def run(script, monkeypatch, *words):
     monkeypatch.setattr(sys, "argv", ["make_results.py", *map(str, words)])
     script.main()
-    return script.PAGE.read_text()
+    return page_of(script).read_text()
 
 
 def test_table_compares_runs_of_the_same_replicate(script, tmp_path, monkeypatch):
@@ -103,7 +110,7 @@ def test_block_that_cannot_be_written_is_refused(script, tmp_path, monkeypatch, 
     with pytest.raises(SystemExit):
         run(script, monkeypatch, "--simulators", folder, "--only", "duels")
     assert "there is simulators, simulator runs" in capsys.readouterr().err
-    assert script.PAGE.read_text() == PAGE
+    assert page_of(script).read_text() == PAGE
 
 
 def test_told_structures_are_compared_by_gaps_and_decades(
@@ -113,11 +120,11 @@ def test_told_structures_are_compared_by_gaps_and_decades(
         # Runs begin 37.5 above their end (31.5 after 20 evaluations).
         start = 37.5 * (1 - 19 / 119)
         share = 9.0 if cell.method == "logei" else 99.0
-        return script.get("push").minimum + start / share + 1e-9 * cell.replicate
+        return get("push").minimum + start / share + 1e-9 * cell.replicate
 
     methods = ("logei", "logei-one")
     folder = study(tmp_path / "runs", range(6), one_decade_or_two, methods)
-    script.PAGE.write_text(PAGE.replace("simulators", "structures"))
+    page_of(script).write_text(PAGE.replace("simulators", "structures"))
     page = run(script, monkeypatch, "--structures", folder)
     (row,) = [line for line in page.splitlines() if line.startswith("| push ")]
     assert row.startswith("| push | one group | 3.5 / 0.32 | 1.00 / 2.00 | ")

@@ -51,6 +51,18 @@ def test_few_parameters_begin_in_one_factor(rng):
     assert state.groups == ((0, 1, 2, 3),)
 
 
+def test_without_a_limit_the_first_factor_holds_all_parameters(rng):
+    data = observed(rng, WIDE)
+    _, state, _ = propose(data, states=1, adam_steps=1, max_size=None)
+    assert state.groups == (tuple(range(7)),)
+    sizes = set()
+    for seed in range(4):
+        _, state, _ = propose(data, seed=seed, adam_steps=1, max_size=None)
+        assert sorted(k for g in state.groups for k in g) == list(range(7))
+        sizes |= {len(g) for g in state.groups}
+    assert max(sizes) > 5
+
+
 def test_many_parameters_begin_in_a_random_partition_within_the_limit(rng):
     data = observed(rng, WIDE)
     seen = [propose(data, states=1, seed=s, adam_steps=1)[1] for s in range(6)]

@@ -28,6 +28,18 @@ def test_share_is_equivalent_exactly_if_the_90_percent_interval_is_within():
         assert found.equivalent == (low > 0.45 and high < 0.55)
 
 
+def test_estimates_agree_with_statsmodels():
+    # statsmodels 0.15: DescrStatsW.ttost_mean, proportion_confint(method="beta") and
+    # binom_tost, whose p-value is the larger one of two exact one-sided tests.
+    d = np.array([0.031, -0.052, 0.011, 0.073, -0.008, 0.024, -0.017, 0.005])
+    ratio = eq.gap_ratio([d], RATIOS)
+    assert ratio.equivalence_p == pytest.approx(7.688050888438252e-05)
+    share = eq.win_share(613, 687, SHARES)
+    assert share.low == pytest.approx(0.444108644607847)
+    assert share.high == pytest.approx(0.49909723341760576)
+    assert share.equivalence_p == pytest.approx(0.06276202302641785)
+
+
 def test_nothing_that_differs_has_no_share():
     assert eq.win_share(0, 0, SHARES) is None
 
@@ -145,3 +157,31 @@ def test_equivalence_of_ratios_has_size_and_power():
             for _ in range(2000)
         ]
         assert low <= np.mean(found) <= high
+
+
+@pytest.mark.statistical
+def test_equivalence_holds_where_problems_have_different_shares():
+    # The average share is on the margin, single problems are far from it on both
+    # sides; pooling is conservative then. Bound as above.
+    rng = np.random.default_rng(808)
+    shares = 0.55 + np.array([-0.3, -0.1, 0.05, 0.1, 0.25])
+    wins = rng.binomial(260, shares, (4000, 5)).sum(axis=1)
+    seen = [eq.win_share(w, 1300 - w, SHARES).equivalent for w in wins.tolist()]
+    assert np.mean(seen) <= 0.05
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("spread", [0.0, 0.3])
+def test_bootstrap_covers_the_mean_of_all_problems(spread):
+    # 13 problems with 20 replicates: a bootstrap of few units covers a little less
+    # than 95 % where problems differ, and more where they do not. 400 studies, four
+    # standard errors of 0.011 to 0.014: false alarm 1e-4.
+    rng = np.random.default_rng(909)
+    hits = 0
+    for _ in range(400):
+        centres = rng.normal(0.37, spread, 13)
+        values = [rng.normal(centre, 0.6, 20) for centre in centres]
+        low, high = eq.bootstrap_interval(values, draws=600)
+        hits += low <= 0.37 <= high
+    expected = 0.935 if spread else 0.985
+    assert hits / 400 == pytest.approx(expected, abs=0.05)

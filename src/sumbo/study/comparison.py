@@ -35,6 +35,7 @@ class Pooled:
     share: Estimate | None  # of the pairs that the first wins; None if all are equal
     share_anywhere: tuple[float, float] | None  # 95 % for problems like these
     ratio: Estimate | None  # gap of the first / gap of the second, geometric mean
+    ratio_anywhere: tuple[float, float] | None  # 95 % for problems like these
     ratio_problems: tuple[str, ...]
     visible: float | None  # the smallest share that is seen with a power of 80 %
 
@@ -77,7 +78,7 @@ def pooled(results: Results, first: str, second: str) -> list[Pooled]:
             reference = unreached_reference(results, problem)
             if reference is not None and len(a) > 1:
                 logs[problem] = np.log(a - reference) - np.log(b - reference)
-        design = results.design
+        design, gaps = results.design, list(logs.values())
         out.append(
             Pooled(
                 batch=batch,
@@ -87,7 +88,10 @@ def pooled(results: Results, first: str, second: str) -> list[Pooled]:
                 ties=sum(map(len, signs)) - wins - losses,
                 share=equivalence.win_share(wins, losses, design.win_share),
                 share_anywhere=equivalence.bootstrap_interval(won) if won else None,
-                ratio=equivalence.gap_ratio(list(logs.values()), design.gap_ratio),
+                ratio=equivalence.gap_ratio(gaps, design.gap_ratio),
+                ratio_anywhere=_exp(equivalence.bootstrap_interval(gaps))
+                if gaps
+                else None,
                 ratio_problems=tuple(logs),
                 visible=equivalence.visible_share(wins + losses),
             )
@@ -102,6 +106,10 @@ def unreached_reference(results: Results, problem: str) -> float | None:
     if known is None or any(r.final.min() <= known for r in runs):
         return None
     return known
+
+
+def _exp(ends: tuple[float, float]) -> tuple[float, float]:
+    return float(np.exp(ends[0])), float(np.exp(ends[1]))
 
 
 def _finals(

@@ -108,7 +108,8 @@ def bootstrap_interval(
     """Return the 95 % interval of the mean over problems of their means.
 
     Problems are drawn with replacement, then the replicates of each drawn problem: the
-    interval holds for problems like these, not for these problems alone.
+    interval holds for problems like these, not for these problems alone. Few problems
+    make it short: over 13 normal ones that differ much it covers 91 %, not 95 %.
 
     Raises:
         ArgumentError: If a problem has no value.

@@ -136,6 +136,9 @@ def _batch_sentence(
             f"{second} (geometric mean over {over} with a known lower value). "
         )
         text += _equivalence(p.ratio, f"a ratio outside {low:g} to {high:g}")
+        if p.ratio_anywhere is not None:
+            low, high = p.ratio_anywhere
+            text += f"For other problems, the bootstrap gives {low:.3g} to {high:.3g}. "
     return text + _power(p)
 
 

@@ -61,7 +61,8 @@ class Dumbo(Method):
 
     Attributes:
         states: Decompositions per acquisition: the current one and Metropolis steps.
-        max_size: The most parameters of a factor.
+        max_size: The most parameters of a factor; None for no limit, as in the
+            authors' code, where the first decomposition is one factor.
         adam_steps: Steps of Adam in every fit, if it does not arrive earlier.
         adam_step_size: Its step size.
         start_noise: The noise variance at which fits of new decompositions start.
@@ -84,7 +85,7 @@ class Dumbo(Method):
     remembers: ClassVar[type[State] | None] = DumboState
 
     states: int = 5
-    max_size: int = 5
+    max_size: int | None = 5
     adam_steps: int = 200
     adam_step_size: float = 0.1
     start_noise: float = 1e-2
@@ -96,8 +97,10 @@ class Dumbo(Method):
     repeats_are_neighbours: bool = False
 
     def __post_init__(self) -> None:
-        counts = ("states", "max_size", "adam_steps", "admm_iterations")
-        for name in (*counts, "candidates", "starts"):
+        counts = ["states", "adam_steps", "admm_iterations", "candidates", "starts"]
+        if self.max_size is not None:
+            counts.append("max_size")
+        for name in counts:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ArgumentError(f"{name}={value!r} is not a positive integer.")
@@ -181,7 +184,7 @@ class Dumbo(Method):
                 fits[partition] = self._fit(partition, data)
             return fits[partition].log_likelihood
 
-        propose = partial(split_or_merge, max_size=self.max_size)
+        propose = partial(split_or_merge, max_size=self._limit(data))
         steps = walk(rng, current, score, propose, self.states - 1)
         seen = [step.state for step in steps]
         distinct = list(dict.fromkeys(seen))
@@ -204,10 +207,14 @@ class Dumbo(Method):
     ) -> Groups:
         if state:
             return state.groups
-        K = len(data.domain.blocks)
-        if self.max_size >= K:
+        K, limit = len(data.domain.blocks), self._limit(data)
+        if limit >= K:
             return (tuple(range(K)),)
-        return canonical(random_partition(rng, K, self.max_size))
+        return canonical(random_partition(rng, K, limit))
+
+    def _limit(self, data: Data) -> int:
+        """Return the most parameters of a factor."""
+        return len(data.domain.blocks) if self.max_size is None else self.max_size
 
     def _refit(
         self, current: Groups, state: DumboState | None, data: Data

@@ -1,0 +1,320 @@
+"""What the paper claims, beside what the rows of the study show.
+
+Every function returns a `Claim`: the claim in our words, what was measured, and a
+verdict that follows from the numbers by a rule. Nothing here is decided by hand.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from sumbo.study import statistics
+from sumbo.study.comparison import Contrast, Pooled, contrasts, pooled
+from sumbo.study.equivalence import LEVEL, Estimate
+from sumbo.study.results import Results
+from sumbo.study.verdict import direction, significant
+
+ABSENT = "not measured yet"
+OURS = ("ts", "ats", "alcb2")
+ENOUGH = 30  # replicates for a verdict without a test
+ACKLEY = ("ackley2", "ackley5")
+STEEP = ("levy5", "levy10", "rastrigin5", "rastrigin10")
+
+
+class Study:
+    """The results, and every comparison that was asked for, computed once."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+        self._pooled: dict[tuple[str, str], list[Pooled]] = {}
+
+    def pooled(self, first: str, second: str, batch: int) -> Pooled | None:
+        """Return the comparison of two methods over all problems."""
+        pair = (first, second)
+        if pair not in self._pooled:
+            self._pooled[pair] = pooled(self.results, first, second)
+        return next((p for p in self._pooled[pair] if p.batch == batch), None)
+
+
+class Claim(NamedTuple):
+    """One claim of the paper, and what became of it."""
+
+    text: str
+    measured: str
+    verdict: str
+
+
+def claims(results: Results) -> list[Claim]:
+    """Return all claims of the paper about its experiment."""
+    study = Study(results)
+    return [
+        *_thompson(study),
+        *_bound(study),
+        *_single_problems(results),
+        *_comparators(study),
+        *_worst_cases(results),
+        *_spread(results),
+    ]
+
+
+def share(p: Pooled | None) -> str:
+    """Return a pooled win share and gap ratio as text."""
+    if p is None or p.share is None:
+        return ABSENT
+    text = f"{_percent(p.share)} of {p.wins + p.losses} pairs won"
+    if p.ratio is not None:
+        r = p.ratio
+        text += f"; gap ratio {r.value:.3g} ({r.low:.3g} to {r.high:.3g})"
+    return text
+
+
+def ahead(p: Pooled | None, *, usually: bool = False) -> str:
+    """Return whether the first method is ahead, as a claim says.
+
+    With ``usually`` the claim is that the first matches or outperforms the second.
+    """
+    if p is None or p.share is None:
+        return ABSENT
+    if p.visible is None:
+        return "too few pairs"
+    s = p.share
+    excluded = "a win share outside 45 to 55 % is excluded"
+    if s.margins != (0.45, 0.55):
+        excluded = "a win share outside the margins is excluded"
+    if s.different and s.value < 0.5:
+        return "**disagrees**: the order is the reverse"
+    if s.different:
+        return "agrees"
+    if s.equivalent:
+        return f"agrees: {excluded}" if usually else f"**disagrees**: {excluded}"
+    return "open: no difference was seen, but a large one is not excluded"
+
+
+def level(p: Pooled | None) -> str:
+    """Return whether two methods are level, as a claim says."""
+    if p is None or p.share is None:
+        return ABSENT
+    if p.visible is None:
+        return "too few pairs"
+    s = p.share
+    if s.equivalent:
+        return "agrees: a difference beyond the margins is excluded"
+    if s.different:
+        return "**disagrees**: a difference was seen"
+    return "open: no difference was seen, but a large one is not excluded"
+
+
+def _thompson(study: Study) -> list[Claim]:
+    one, ten = (study.pooled("ts", "ats", batch) for batch in (1, 10))
+    found = [
+        Claim(
+            "Batch 1: exact Thompson sampling (`ts`) is slightly ahead of the "
+            "approximation (`ats`).",
+            share(one),
+            ahead(one),
+        )
+    ]
+    ranks = _ranks(study.results, 1)
+    if ranks is not None:
+        text, verdict = ranks
+        claim = "Batch 1: `ts` has the better mean rank at most numbers of evaluations."
+        found.append(Claim(claim, text, verdict))
+    claim = "Batch 10: no consistent difference between `ts` and `ats`."
+    return [*found, Claim(claim, share(ten), level(ten))]
+
+
+def _ranks(results: Results, batch: int) -> tuple[str, str] | None:
+    """Return how often the mean rank of ts is lower than that of ats."""
+    problems = [p for p in results.problems if set(OURS) <= set(results.of(p, batch))]
+    if not problems:
+        return None
+    medians = np.array(
+        [
+            [np.median(results.of(p, batch)[m].best, axis=0) for m in OURS]
+            for p in problems
+        ]
+    )
+    ts, ats, _ = statistics.mean_ranks(medians)[:, 1:]
+    lower, higher = float(np.mean(ts < ats)), float(np.mean(ts > ats))
+    text = (
+        f"of `ts`, `ats` and `alcb2`, over {len(problems)} problems: lower after "
+        f"{lower:.0%} of the acquisitions, higher after {higher:.0%}; at the end "
+        f"{ts[-1]:.2f} against {ats[-1]:.2f}"
+    )
+    fewest = min(
+        len(results.runs[p, m, batch].replicates) for p in problems for m in OURS
+    )
+    if fewest < ENOUGH:
+        return text, f"open: fewer than {ENOUGH} replicates"
+    return text, "agrees" if lower > 0.5 else "**disagrees**"
+
+
+def _bound(study: Study) -> list[Claim]:
+    found = []
+    for batch, order in ((1, 1), (10, -1)):
+        for method in ("ts", "ats"):
+            first, second = ("alcb2", method)[::order]
+            p = study.pooled(first, second, batch)
+            claim = f"Batch {batch}: `{first}` is ahead of `{second}`."
+            found.append(Claim(claim, share(p), ahead(p)))
+    return found
+
+
+def _single_problems(results: Results) -> list[Claim]:
+    table = contrasts(results, "ts", "ats")
+    by_place = {(c.problem, c.batch): c for c in table}
+    found = []
+    for batch in (1, 10):
+        c = by_place.get(("desi", batch))
+        claim, verdict = "", ABSENT
+        if batch == 1:
+            claim = "`desi`, batch 1: `ts` is significantly ahead of `ats`."
+            if c is not None:
+                verdict = _confirmed(c, table)
+        else:
+            claim = "`desi`, batch 10: this advantage is gone."
+            if c is not None:
+                gone = not (significant(c) and direction(c) < 0)
+                verdict = "agrees" if gone else "**disagrees**"
+                verdict = verdict if _testable(c, table) else "too few pairs"
+        found.append(Claim(claim, _contrast(c), verdict))
+    alcb2 = contrasts(results, "alcb2", "ts")
+    c = next((c for c in alcb2 if (c.problem, c.batch) == ("desi", 1)), None)
+    claim = "`desi`, batch 1: `alcb2` is slightly ahead of `ts`."
+    found.append(Claim(claim, _contrast(c), _confirmed(c, alcb2) if c else ABSENT))
+    claim = (
+        "Batch 1: the advantage of `ts` over `ats` is largest on `desi`, `kids-1000` "
+        "and `rover`."
+    )
+    return [*found, Claim(claim, *_largest(table))]
+
+
+def _largest(family: Sequence[Contrast]) -> tuple[str, str]:
+    """Return where the effect is most in favour of ts, and the verdict."""
+    named = {"desi", "kids-1000", "rover"}
+    table = sorted((c for c in family if c.batch == 1), key=lambda c: c.paired.effect)
+    order = [c.problem for c in table]
+    there = [p for p in order if p in named]
+    if not there:
+        return ABSENT, ABSENT
+    effects = {c.problem: c.paired.effect for c in table}
+    shown = ", ".join(f"`{p}` ({effects[p]:+.2f})" for p in order[:3])
+    places = ", ".join(f"`{p}` is number {order.index(p) + 1}" for p in there)
+    text = (
+        f"most negative rank-biserial correlations of `ts` − `ats`: {shown}; "
+        f"{places} of {len(order)}"
+    )
+    if not any(_testable(c, family) for c in table if c.problem in named):
+        return text, "too few pairs"
+    sure = {c.problem for c in table if significant(c) and direction(c) < 0}
+    if set(there) <= sure:
+        return text, "agrees"
+    missing = ", ".join(f"`{p}`" for p in there if p not in sure)
+    return text, f"**not confirmed**: no significant advantage on {missing}"
+
+
+def _comparators(study: Study) -> list[Claim]:
+    found = []
+    for rival, batches in (("max", (1,)), ("struct", (10,)), ("dumbo", (1, 10))):
+        for batch in batches:
+            for ours in OURS:
+                p = study.pooled(ours, rival, batch)
+                claim = f"Batch {batch}: `{ours}` matches or outperforms `{rival}`."
+                found.append(Claim(claim, share(p), ahead(p, usually=True)))
+    return found
+
+
+def _worst_cases(results: Results) -> list[Claim]:
+    """Return where the worst run of dumbo lies among those of all methods."""
+    claim = (
+        "`dumbo` has a low median on Ackley in 2 and 5 dimensions, and among the "
+        "highest worst values there and on Levy and Rastrigin in 5 and 10."
+    )
+    medians = _places(results, ACKLEY, np.median)
+    worst = _places(results, (*ACKLEY, *STEEP), np.max)
+    if not worst:
+        return [Claim(claim, ABSENT, ABSENT)]
+    low = [rank <= 2 for rank, _ in medians]
+    high = [rank >= count - 1 for rank, count in worst]
+    text = (
+        f"median among the two lowest in {sum(low)} of {len(low)} settings; worst "
+        f"value among the two highest in {sum(high)} of {len(high)}"
+    )
+    agrees = np.mean(low) > 0.5 and np.mean(high) > 0.5
+    return [Claim(claim, text, "agrees" if agrees else "**disagrees**")]
+
+
+def _places(
+    results: Results, problems: Sequence[str], of: Callable
+) -> list[tuple[int, int]]:
+    """Return the rank of dumbo, 1 for the lowest, and the number of methods."""
+    found = []
+    for batch in results.batches:
+        for problem in problems:
+            runs = results.of(problem, batch)
+            if "dumbo" in runs and len(runs) > 3:
+                values = {m: float(of(r.final)) for m, r in runs.items()}
+                rank = 1 + sum(v < values["dumbo"] for v in values.values())
+                found.append((rank, len(values)))
+    return found
+
+
+def _spread(results: Results) -> list[Claim]:
+    found = []
+    for batch in (1, 10):
+        runs = {m: r for m, r in results.of("lunar", batch).items() if m in OURS}
+        claim = f"`lunar`, batch {batch}: runs vary much more than methods."
+        if len(runs) < 2 or min(len(r.final) for r in runs.values()) < 4:
+            found.append(Claim(claim, ABSENT, ABSENT))
+            continue
+        within = min(statistics.interquartile_range(r.final) for r in runs.values())
+        between = float(np.ptp([np.median(r.final) for r in runs.values()]))
+        text = (
+            f"smallest interquartile range of a method {within:.3g}, largest distance "
+            f"between two medians {between:.3g}"
+        )
+        verdict = "agrees" if within > between else "**disagrees**"
+        found.append(Claim(claim, text, verdict))
+    table = [c for c in contrasts(results, "ts", "ats") if c.spread > 0]
+    claim = (
+        "Everywhere the variation between runs outweighs that between `ts` and `ats`."
+    )
+    if not table:
+        return [*found, Claim(claim, ABSENT, ABSENT)]
+    parts = [abs(c.paired.median) / c.spread for c in table]
+    worst = table[int(np.argmax(parts))]
+    text = (
+        f"median difference at most {max(parts):.0%} of the interquartile range of all "
+        f"runs ({worst.problem}, batch {worst.batch}); {len(table)} comparisons"
+    )
+    verdict = "agrees" if max(parts) < 1 else "**disagrees**"
+    return [*found, Claim(claim, text, verdict)]
+
+
+def _contrast(c: Contrast | None) -> str:
+    if c is None:
+        return ABSENT
+    t = c.paired
+    return (
+        f"median difference {t.median:.3g} ({t.low:.3g} to {t.high:.3g}, coverage "
+        f"{t.coverage:.1%}); {t.wins} of {t.count} pairs won; Holm p = {c.holm_p:.2g}"
+    )
+
+
+def _confirmed(c: Contrast, family: Sequence[Contrast]) -> str:
+    if not _testable(c, family):
+        return "too few pairs"
+    if not significant(c):
+        return "**not confirmed**: not significant"
+    return "agrees" if direction(c) < 0 else "**disagrees**: the order is the reverse"
+
+
+def _testable(c: Contrast, family: Sequence[Contrast]) -> bool:
+    """Return whether so many pairs could be significant after Holm's correction."""
+    # The smallest p-value of a two-sided signed-rank test of n pairs is 2 / 2^n.
+    return len(family) * 2.0 ** (1 - c.paired.count) < LEVEL
+
+
+def _percent(s: Estimate) -> str:
+    return f"{s.value:.1%} ({s.low:.1%} to {s.high:.1%})"
