@@ -10,9 +10,17 @@ from sumbo.linalg import cholesky, solve_lower, unpack_lower
 from sumbo.typing import Float, Groups, Int, ndarray
 
 
-def log_density(packed: Float[ndarray, " T"], y: Float[ndarray, " N"]) -> float:
-    """Return log N(y; 0, K) + N/2 log 2π, where K is packed and holds the noise."""
-    L = cholesky(unpack_lower(packed, len(y)), what="covariance of the observations").L
+def log_density(
+    packed: Float[ndarray, " T"], y: Float[ndarray, " N"], noise: float = 0.0
+) -> float:
+    """Return log N(y; 0, K + τ²I) + N/2 log 2π for the packed triangle of K.
+
+    ``noise`` is τ²; it is 0 if K holds the noise already.
+    """
+    K = unpack_lower(packed, len(y))
+    if noise:
+        np.fill_diagonal(K, K.diagonal() + noise)
+    L = cholesky(K, what="covariance of the observations").L
     half = solve_lower(L, y)
     # [rasmussen2006] Eq. (5.8)
     return float(-0.5 * half @ half - np.log(L.diagonal()).sum())
