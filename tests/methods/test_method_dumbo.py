@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.special import softmax
+from scipy.stats import binomtest
 
 import reference
 from irregular import frozen
@@ -9,8 +11,6 @@ from searches import appended, saved
 from sumbo.data import prepare
 from sumbo.errors import ArgumentError
 from sumbo.methods import make
-from sumbo.methods.dumbo import method as dumbo
-from sumbo.methods.dumbo.isotropic import isotropic_gp
 from sumbo.space import Categorical, Integer, Real, Space
 
 QUICK = {
@@ -72,38 +72,27 @@ def test_many_parameters_begin_in_a_random_partition_within_the_limit(rng):
         assert max(len(g) for g in state.groups) <= 5
 
 
-def test_decompositions_are_scored_by_the_marginal_likelihood(rng, monkeypatch):
-    scores = {}
-
-    def spy(rng, start, score, steps, max_size):
-        for partition in (start, ((0,), (1, 3), (2,))):
-            scores[partition] = score(partition)
-        return walk(rng, start, score, steps, max_size)
-
-    walk = dumbo.walk
-    monkeypatch.setattr(dumbo, "walk", spy)
-    data = observed(rng)
-    rule = make("dumbo", **QUICK)
-    rule.propose(np.random.default_rng(1), None, data, 1)
-    assert len(scores) == 2
-    for partition, score in scores.items():
-        fit = rule._fit(partition, data)
-        gp = isotropic_gp(partition, fit.raw, fit.mean)
-        assert score == pytest.approx(reference.log_likelihood(gp, data.U, data.y))
-
-
-def test_each_decomposition_is_fitted_once_per_acquisition(rng, monkeypatch):
-    fitted = []
-    original = dumbo.Dumbo._fit
-
-    def spy(self, partition, *rest):
-        fitted.append(partition)
-        return original(self, partition, *rest)
-
-    monkeypatch.setattr(dumbo.Dumbo, "_fit", spy)
+@pytest.mark.statistical
+def test_the_chain_visits_decompositions_in_proportion_to_their_likelihoods(rng):
     two = Space.of([(0.0, 1.0), (0.0, 2.0)])  # only two decompositions exist
-    propose(observed(rng, two), states=12, adam_steps=2)
-    assert sorted(fitted) == [((0,), (1,)), ((0, 1),)]
+    data = observed(rng, two, N=9)
+    cheap = {"adam_steps": 5, "admm_iterations": 1, "candidates": 4, "starts": 1}
+    ends = [propose(data, seed=s, states=7, **cheap)[1] for s in range(150)]
+    together = [state for state in ends if len(state.groups) == 1]
+    apart = [state for state in ends if len(state.groups) == 2]
+    rule = make("dumbo", **QUICK)
+    posts = [rule.surrogate(states[0], data).posterior for states in (together, apart)]
+    scores = [reference.log_likelihood(post.gp, data.U, data.y) for post in posts]
+    expected = len(ends) * softmax(scores)
+    assert expected.min() > 15
+    # Once in a million.
+    assert binomtest(len(together), len(ends), expected[0] / len(ends)).pvalue > 1e-6
+
+
+def test_each_decomposition_is_fitted_once_per_acquisition(rng):
+    two = Space.of([(0.0, 1.0), (0.0, 2.0)])  # only two decompositions exist
+    _, _, info = propose(observed(rng, two), states=12, adam_steps=2)
+    assert info.fits == 2
 
 
 def test_the_true_structure_of_an_additive_function_is_found(rng):
