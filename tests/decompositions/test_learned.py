@@ -163,34 +163,33 @@ def test_only_the_last_partitions_are_remembered(rng):
 
 
 # ---------------------------------------------------------------------- plausible ones
-def with_densities(monkeypatch, densities):
-    """Give the walk's partition and singletons log densities of our own."""
-    original = PartitionPosterior.fit
-
-    def fit(self, groups, gp, steps=None):
-        fitted = original(self, groups, gp, steps)
-        K = len(self.data.domain.blocks)
-        apart = sum(len(g) == 1 for g in groups) == K
-        return fitted._replace(log_density=densities[apart])
-
-    monkeypatch.setattr(PartitionPosterior, "fit", fit)
+GROUPED = ((0,), (1, 2), (3,))
 
 
-def chosen(rng, data):
-    """Return what is chosen next to a partition with one member more than groups."""
-    posterior = PartitionPosterior(data=data, max_size=4)
-    now = posterior.fit(((0,), (1, 2), (3,)), posterior.fit_singletons().gp)
-    return Auto().choose(rng, posterior, now, None)
+@pytest.fixture
+def walked(rng):
+    """Return a posterior and a partition of it whose groups are those of the data."""
+    posterior = PartitionPosterior(data=data_of(rng, [0, 1, 1, 2], 30), max_size=4)
+    return posterior, posterior.fit(GROUPED, posterior.fit_singletons().gp)
 
 
-def test_structures_are_drawn_and_weighted_by_their_probabilities(rng, monkeypatch):
-    data = data_of(rng, [0, 1, 1, 2], 9)
+def gain(posterior, now):
+    """Return how many nats the group brings next to singletons, penalised once."""
+    steps = Auto().compared_fit_steps
+    apart = ((0,), (1,), (2,), (3,))
+    densities = [
+        posterior.fit((*groups, (0, 1, 2, 3)), now.gp, steps).log_density
+        for groups in (GROUPED, apart)
+    ]
+    return densities[0] - densities[1]
+
+
+def test_structures_are_drawn_and_weighted_by_their_probabilities(rng, walked):
     # The group must bring ``use_penalty`` nats; here it brings log 3 more.
-    ahead = Auto().use_penalty + math.log(3.0)
-    with_densities(monkeypatch, {False: ahead - 7.5, True: -7.5})
+    rule = Auto(use_penalty=gain(*walked) - math.log(3.0))
     drawn = []
     for _ in range(60):
-        found = chosen(rng, data)
+        found = rule.choose(rng, *walked, None)
         ((weight, other),) = found.others
         grouped = (1, 2) in found.groups
         assert weight == pytest.approx(0.25 if grouped else 0.75)
@@ -200,19 +199,42 @@ def test_structures_are_drawn_and_weighted_by_their_probabilities(rng, monkeypat
     assert 28 <= sum(drawn) <= 59
 
 
-@pytest.mark.parametrize("far", [-50.0, math.nan])
-def test_structures_that_are_not_plausible_are_not_kept(far, rng, monkeypatch):
-    data = data_of(rng, [0, 1, 1, 2], 9)
-    with_densities(monkeypatch, {False: far, True: 0.0})
-    found = chosen(rng, data)
+def test_structures_that_are_not_plausible_are_not_kept(rng, walked):
+    found = Auto(use_penalty=gain(*walked) + 50.0).choose(rng, *walked, None)
     assert found.others == ()
     assert (1, 2) not in found.groups
 
 
-def test_without_any_density_one_structure_is_still_returned(rng, monkeypatch):
-    data = data_of(rng, [0, 1, 1, 2], 9)
-    with_densities(monkeypatch, {False: math.nan, True: math.nan})
-    assert chosen(rng, data).others == ()
+class Failing(PartitionPosterior):
+    """A posterior in which no fit of some structures succeeds."""
+
+    hopeless = frozenset({True, False})  # whether they have the group
+
+    def fit(self, groups, gp, steps=None):
+        fitted = super().fit(groups, gp, steps)
+        if ((1, 2) in groups) in self.hopeless:
+            fitted = fitted._replace(log_density=math.nan)
+        return fitted
+
+
+class FailingGroup(Failing):
+    """A posterior in which no fit of the group succeeds."""
+
+    hopeless = frozenset({True})
+
+
+def test_a_structure_whose_fit_failed_is_not_kept(rng, walked):
+    posterior, now = walked
+    failing = FailingGroup(data=posterior.data, max_size=4)
+    found = Auto().choose(rng, failing, now, None)
+    assert found.others == ()
+    assert (1, 2) not in found.groups
+
+
+def test_without_any_density_one_structure_is_still_returned(rng, walked):
+    posterior, now = walked
+    failing = Failing(data=posterior.data, max_size=4)
+    assert Auto().choose(rng, failing, now, None).others == ()
 
 
 # ---------------------------------------------------------------------- in a search

@@ -226,12 +226,7 @@ def test_blocks_evaluate_only_parts_that_they_touch(rng):
 
 
 @pytest.mark.parametrize("groups", [((0,), (0,)), ((0, 1), (0, 1)), ((0,), (1, 2))])
-def test_components_of_equal_groups_are_refined_without_recombination(
-    groups, rng, monkeypatch
-):
-    from sumbo.search import separable
-
-    monkeypatch.setattr(separable, "minimise_overlapping", None)
+def test_components_that_cannot_be_recombined_are_refined(groups, rng):
     f = Bowls(rng, groups)
     parts = components(groups)
     dim = 1 + max(max(g) for g in groups)

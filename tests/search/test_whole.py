@@ -11,7 +11,7 @@ from irregular import frozen
 from sumbo import Categorical, Integer, Real, Space
 from sumbo.acquisition.improvement import Improvement
 from sumbo.data import prepare
-from sumbo.search import free_coordinates, whole as module
+from sumbo.search import free_coordinates
 from sumbo.search.whole import (
     SEARCH,
     minimise_whole,
@@ -82,32 +82,29 @@ def test_candidates_hold_the_best_observations(case, N, rng):
         assert holds(points, row)
 
 
-@cases
-def test_candidates_hold_the_minimisers_of_the_parts(case, rng, monkeypatch):
-    joined = []
-
-    def spy(*arguments):
-        joined.append(separable_minimisers(*arguments))
-        return joined[-1]
-
-    monkeypatch.setattr(module, "separable_minimisers", spy)
-    data, post = scene(rng, *case)
-    points = whole_candidates(rng, post, data, free_coordinates(data), 100)
-    assert len(joined) == 1
-    assert all(holds(points, row) for row in joined[0])
-
-
-def test_candidates_cross_the_minimisers_with_the_best_observations(rng, monkeypatch):
+@pytest.mark.parametrize("beta", [0.0, 2.0])
+def test_candidates_hold_the_minimisers_of_the_parts(beta, rng):
     data, post = scene(rng, *CASES["reals"])
-    low = frozen(rng.random((len(SEARCH.betas), 4)))
-    monkeypatch.setattr(module, "separable_minimisers", lambda *_: low)
+    points = whole_candidates(rng, post, data, free_coordinates(data), 400)
+    best = data.U[np.argsort(data.y)[: SEARCH.best]]
+    anywhere = np.vstack([best, rng.random((400, 4))])
+    # Their sum is about as low as the sum of the lowest values of all parts.
+    values = bounds_of(post, points, beta)
+    lowest = bounds_of(post, anywhere, beta).min(axis=1).sum()
+    assert values.sum(axis=0).min() < lowest + 0.1 * np.ptp(values.sum(axis=0))
+    assert bounds_of(post, anywhere, beta).sum(axis=0).min() > lowest
+
+
+def test_candidates_cross_the_minimisers_with_the_best_observations(rng):
+    data, post = scene(rng, *CASES["reals"])
     points = whole_candidates(rng, post, data, free_coordinates(data), 100)
     best = data.U[np.argsort(data.y)[: SEARCH.best]]
-    from_low = (points[:, None] == low).any(axis=1)
     from_best = (points[:, None] == best).any(axis=1)
+    # Of the other numbers, only those of the minimisers occur more than once.
+    repeated = (points[:, None] == points).sum(axis=1) > 1
+    from_low = repeated & ~from_best
     both = from_low.any(axis=1) & from_best.any(axis=1)
-    assert (from_low | from_best)[both].all()
-    assert both.sum() > 10
+    assert ((from_low | from_best)[both].all(axis=1)).sum() > 10
 
 
 @pytest.mark.parametrize("k", range(4))
@@ -140,45 +137,36 @@ def test_candidates_depend_on_the_generator_alone(case, rng):
 
 
 # ---------------------------------------------------------------------- parts
-def known_candidates(monkeypatch, rng, data):
-    """Return the candidates that the search of each group will be given, by group."""
-    known = {}
-
-    def drawn(_rng, _data, parts, count):
-        (part,) = parts
-        U = data.domain.snap(rng.random((count, data.domain.dim)))
-        known[part.coordinates] = frozen(U[:, list(part.coordinates)])
-        return [known[part.coordinates]]
-
-    def along(_rng, _data, count):
-        U = data.domain.snap(rng.random((count, data.domain.dim)))
-        known.update({(p,): frozen(U[:, [p]]) for p in range(data.domain.dim)})
-        return U
-
-    monkeypatch.setattr(module, "draw_candidates", drawn)
-    monkeypatch.setattr(module, "line_candidates", along)
-    return known
+def bounds_of(post, points, beta):
+    """Return the bound μ − βσ of every part at whole points."""
+    moments = [
+        post.part_moments(m, points[:, list(group)])
+        for m, group in enumerate(post.gp.groups)
+    ]
+    return np.array([mean - beta * np.sqrt(var) for mean, var in moments])
 
 
-@pytest.mark.parametrize("name", ["reals", "a residual", "integers and choices"])
-def test_minimisers_of_the_parts_are_those_of_brute_force(name, rng, monkeypatch):
+@pytest.mark.parametrize(
+    "name", ["reals", "a residual", "integers and choices", "choices with a residual"]
+)
+def test_minimisers_of_the_parts_are_those_of_brute_force(name, rng):
     bounds, groups = CASES[name]
     data, post = scene(rng, bounds, groups)
-    known = known_candidates(monkeypatch, rng, data)
-    joined = separable_minimisers(rng, post, data, 100)
+    joined = separable_minimisers(rng, post, data, 1500)
     assert joined.shape == (len(SEARCH.betas), data.domain.dim)
     best = data.U[np.argsort(data.y)[: SEARCH.best]]
+    U = np.vstack([joined, best, data.domain.snap(rng.random((60, data.domain.dim)))])
     for m, group in enumerate(groups):
-        if group not in known:
-            continue
+        if len(group) == data.domain.dim:
+            continue  # a residual part has no say
         Z = [best[:1, list(g)] for g in groups]
-        Z[m] = np.vstack([known[group], best[:, list(group)]])
+        Z[m] = U[:, list(group)]
         mean, cov = reference.posterior_of_parts(post.gp, data.U, data.y, Z)
-        own = slice(m, m + len(Z[m]))  # one row for each of the parts before
+        own = slice(m, m + len(U))  # one row for each of the parts before
         sd = np.sqrt(cov.diagonal()[own])
-        for beta, u in zip(SEARCH.betas, joined, strict=True):
-            lowest = Z[m][np.argmin(mean[own] - beta * sd)]
-            np.testing.assert_array_equal(u[list(group)], lowest)
+        for row, beta in enumerate(SEARCH.betas):
+            bound = mean[own] - beta * sd
+            assert bound[row] <= bound.min() + 0.02 * np.ptp(bound)
 
 
 def test_bounds_run_from_exploitation_to_exploration(rng):
@@ -194,29 +182,12 @@ def test_bounds_run_from_exploitation_to_exploration(rng):
     assert mean[-1] > mean[0]
 
 
-@pytest.mark.parametrize("name", ["a residual", "choices with a residual"])
-def test_a_residual_part_has_no_say(name, rng, monkeypatch):
-    bounds, groups = CASES[name]
-    data, post = scene(rng, bounds, groups)
-    known = known_candidates(monkeypatch, rng, data)
-    joined = separable_minimisers(rng, post, data, 100)
-    assert groups[-1] not in known
-    assert set(groups[:-1]) <= set(known)
-    best = data.U[np.argsort(data.y)[: SEARCH.best]]
-    for group in groups[:-1]:
-        own = np.vstack([known[group], best[:, list(group)]])
-        assert all(holds(own, u) for u in joined[:, list(group)])
-
-
-def test_a_single_group_on_all_coordinates_has_its_say(rng, monkeypatch):
+def test_a_single_group_on_all_coordinates_has_its_say(rng):
     data, post = scene(rng, BOX, ((2, 0, 3, 1),))
-    known = known_candidates(monkeypatch, rng, data)
-    joined = separable_minimisers(rng, post, data, 100)
-    everything = np.empty((100, 4))
-    everything[:, [2, 0, 3, 1]] = known[2, 0, 3, 1]
-    everything = np.vstack([everything, data.U[np.argsort(data.y)[: SEARCH.best]]])
-    mean, _ = post.predict(everything)
-    np.testing.assert_array_equal(joined[0], everything[np.argmin(mean)])
+    joined = separable_minimisers(rng, post, data, 1500)
+    best = data.U[np.argsort(data.y)[: SEARCH.best]]
+    mean, _ = post.predict(np.vstack([joined[:1], best, rng.random((60, 4))]))
+    assert np.argmin(mean) == 0
 
 
 # ---------------------------------------------------------------------- descent
