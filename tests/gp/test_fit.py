@@ -159,12 +159,14 @@ def test_a_drawn_start_that_leads_higher_is_followed_to_the_end():
     best = truth.fit(X, y, starts=4, spans=1.0).info
     far = replace(truth, lengthscales=[90.0] * 3, noise=5.0)  # near a lower maximum
     alone = far.fit(X, y, starts=1, spans=1.0).info
-    found = [far.fit(X, y, starts=2, spans=1.0, seed=s).info for s in range(4)]
+    found = [far.fit(X, y, starts=2, spans=1.0, seed=s).info for s in range(6)]
     assert alone.log_posterior < best.log_posterior - 1
     higher = [i for i in found if i.log_posterior > alone.log_posterior + 0.1]
-    # A start that is given up after 15 iterations is not as near to the maximum.
-    arrived = [i for i in higher if i.log_posterior > best.log_posterior - 1e-3]
-    assert len(arrived) >= 2
+    assert len(higher) >= 3
+    reached = max(info.log_posterior for info in higher)
+    # After 15 iterations, a start is at least 1e-3 away from the maximum.
+    arrived = [i for i in higher if i.log_posterior > reached - 1e-4]
+    assert len(arrived) >= 3
 
 
 def test_a_drawn_start_that_leads_no_higher_is_given_up(rng):
