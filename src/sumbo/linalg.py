@@ -43,7 +43,7 @@ _ARGUMENTS: dict[str, tuple[Any, ...]] = {
 }
 
 
-class Factor(NamedTuple):
+class CholeskyFactor(NamedTuple):
     """A lower Cholesky factor and the jitter that was added to the diagonal."""
 
     L: Float[ndarray, "n n"]
@@ -55,7 +55,7 @@ def cholesky(
     ladder: Sequence[float] = LADDER,
     what: str = "matrix",
     scale: float | None = None,
-) -> Factor:
+) -> CholeskyFactor:
     """Return the factor of the symmetric matrix whose lower triangle is ``A``'s.
 
     Jitter is relative to ``scale``, the mean of the diagonal by default. Pass the
@@ -75,7 +75,7 @@ def cholesky(
             np.fill_diagonal(work, A.diagonal() + jitter)
         L, info = lapack.dpotrf(work, lower=1, clean=1, overwrite_a=1)
         if info == 0 and np.isfinite(L.diagonal().sum()):
-            return Factor(L, jitter)
+            return CholeskyFactor(L, jitter)
     msg = (
         f"the {len(A)} × {len(A)} {what} is not positive definite, even with "
         f"{ladder[-1]:g} of its mean diagonal added. Raise the noise, or remove "

@@ -89,7 +89,7 @@ def _as_group(group: Any) -> tuple[int, ...]:
     return out
 
 
-def groups_of(labels: Any) -> Groups:
+def groups_from_labels(labels: Any) -> Groups:
     """Return the places of each label, in order of their first one."""
     labels = np.asarray(labels)
     _, first = np.unique(labels, return_index=True)

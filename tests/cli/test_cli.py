@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import sumbo
 from sumbo.cli import app, listings, program
 from sumbo.cli.objective import Command, load_function
-from sumbo.cli.parameters import groups_of, settings_of, space_of
+from sumbo.cli.parameters import groups_from_text, settings_of, space_of
 from sumbo.errors import ArgumentError, EvaluationError, SumboError
 from sumbo.problems.shear.files import DataFile
 from sumbo.space import Integer, Real
@@ -366,10 +366,10 @@ def test_unreadable_parameters_are_refused(options):
 
 
 def test_groups_and_settings_are_read_from_options():
-    assert groups_of("a,b;c") == [["a", "b"], ["c"]]
-    assert groups_of("0;1,2") == [[0], [1, 2]]
-    assert groups_of("singletons") == "singletons"
-    assert groups_of(None) is None
+    assert groups_from_text("a,b;c") == [["a", "b"], ["c"]]
+    assert groups_from_text("0;1,2") == [[0], [1, 2]]
+    assert groups_from_text("singletons") == "singletons"
+    assert groups_from_text(None) is None
     assert settings_of(["beta=2.5", "kernel=rbf"]) == {"beta": 2.5, "kernel": "rbf"}
     with pytest.raises(ArgumentError, match="KEY=VALUE"):
         settings_of(["beta"])

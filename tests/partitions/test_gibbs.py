@@ -10,7 +10,7 @@ import reference
 from irregular import frozen
 from sumbo import AdditiveGP
 from sumbo.partitions.gibbs import LabelModel, log_label_prior, random_labels
-from sumbo.structure import groups_of
+from sumbo.structure import groups_from_labels
 
 
 class Case:
@@ -37,7 +37,7 @@ class Case:
 
     def log_likelihood(self, labels):
         """Return log p(y | labels) by the dense textbook formula."""
-        groups = groups_of(labels)
+        groups = groups_from_labels(labels)
         gp = AdditiveGP(
             groups=groups,
             kernel="rbf",
@@ -59,7 +59,7 @@ class Case:
 
 # ---------------------------------------------------------------------- labels
 def test_groups_of_labels_are_ordered_by_their_first_member():
-    assert groups_of(np.array([4, 0, 4, 2, 0])) == ((0, 2), (1, 4), (3,))
+    assert groups_from_labels(np.array([4, 0, 4, 2, 0])) == ((0, 2), (1, 4), (3,))
 
 
 def test_random_labels_respect_the_size_limit_and_use_all_labels(rng):
@@ -79,7 +79,7 @@ def test_prior_of_a_partition_sums_over_its_labellings(concentration):
                 for j in range(4)
             ]
         )
-        by_partition.setdefault(groups_of(z), [z, 0.0])[1] += urn
+        by_partition.setdefault(groups_from_labels(z), [z, 0.0])[1] += urn
     difference = [
         np.log(total) - log_label_prior(z, concentration)
         for z, total in by_partition.values()
@@ -139,14 +139,14 @@ def test_a_sweep_keeps_the_distribution_of_the_labels(rng):
     states = [np.array(z) for z in product(range(3), repeat=3)]
     weights = np.array([case.log_weight(z) for z in states])
     exact = np.exp(weights - np.logaddexp.reduce(weights))
-    names = sorted({groups_of(z) for z in states})
+    names = sorted({groups_from_labels(z) for z in states})
     wanted = np.zeros(len(names))
     for z, p in zip(states, exact, strict=True):
-        wanted[names.index(groups_of(z))] += p
+        wanted[names.index(groups_from_labels(z))] += p
     counts = np.zeros(len(names))
     for i in rng.choice(len(states), size=600, p=exact):
         after, _, _ = case.model.sweep(rng, states[i])
-        counts[names.index(groups_of(after))] += 1
+        counts[names.index(groups_from_labels(after))] += 1
     assert wanted.min() * 600 > 5
     assert stats.chisquare(counts, wanted * 600).pvalue > 1e-6
 

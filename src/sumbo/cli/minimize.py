@@ -26,7 +26,7 @@ from rich.table import Table
 import sumbo
 from sumbo.cli import program
 from sumbo.cli.objective import Command, load_function
-from sumbo.cli.parameters import declared, groups_of, settings_of, space_of
+from sumbo.cli.parameters import declared, groups_from_text, settings_of, space_of
 from sumbo.errors import ArgumentError
 from sumbo.space import Space
 
@@ -115,7 +115,7 @@ def minimize(
         "budget": budget,
         "method": method,
         "batch": batch,
-        "groups": groups_of(groups),
+        "groups": groups_from_text(groups),
         "seed": seed,
         "n_init": n_init,
         "workers": workers,

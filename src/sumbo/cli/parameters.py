@@ -60,7 +60,7 @@ def space_of(options: Sequence[tuple[str, str]]) -> Space:
     return Space(parameters=tuple(parameters))
 
 
-def groups_of(text: str | None) -> Any:
+def groups_from_text(text: str | None) -> Any:
     """Return groups from ``a,b;c``, the name of a decomposition as it is."""
     if text is None or not any(mark in text for mark in ",;"):
         return text

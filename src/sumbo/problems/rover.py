@@ -18,7 +18,7 @@ GOAL = np.array([0.95, 0.95])
 CONTROL_POINTS = 30
 LOW, HIGH = -0.1, 1.1  # the range of a control point's coordinates
 HALF_SIDE = 0.025  # of an obstacle
-STEPS = np.linspace(0.0, 1.0, 1000)
+PATH_PARAMETERS = np.linspace(0.0, 1.0, 1000)
 PATH_COST = 0.05  # per unit of length
 COLLISION_COST = 20.0  # more, inside an obstacle or outside the unit square
 MISS_COST = 10.0  # per unit of L1 distance from start and goal
@@ -111,7 +111,7 @@ def _path(p: Float[ndarray, "30 2"]) -> Float[ndarray, "1000 2"] | None:
         spline, _ = splprep(p.T, k=3)
     except ValueError:  # the chord length does not increase
         return None
-    return np.column_stack(splev(STEPS, spline))
+    return np.column_stack(splev(PATH_PARAMETERS, spline))
 
 
 @cache

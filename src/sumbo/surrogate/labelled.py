@@ -17,7 +17,7 @@ from sumbo.partitions.density import distances, log_density
 from sumbo.partitions.gibbs import LabelModel, random_labels
 from sumbo.rng import rng_at
 from sumbo.state import State
-from sumbo.structure import expand, groups_of
+from sumbo.structure import expand, groups_from_labels
 from sumbo.surrogate.base import Surrogate, single
 from sumbo.surrogate.transform import Scale, rescale
 from sumbo.typing import Float, Groups, Int, ndarray
@@ -144,7 +144,7 @@ class LabelledModel:
 
     def structures(self, state: LabelledState | None) -> tuple[Groups, ...]:
         """Return the groups of parameters that were learned last."""
-        return (groups_of(state.labelling.labels),) if state else ()
+        return (groups_from_labels(state.labelling.labels),) if state else ()
 
     def transform(self, state: LabelledState | None) -> Transform | None:
         """Return the transform that stands until the next refit."""
@@ -207,7 +207,7 @@ class LabelledModel:
         *,
         common: bool,
     ) -> Labelling:
-        groups = groups_of(now.labels)
+        groups = groups_from_labels(now.labels)
         coordinates = expand(groups, blocks)
         ties = tuple(np.full(len(g), m) for m, g in enumerate(coordinates))
         evidence = Evidence.of(U, as_kernel("rbf"), coordinates, ties)
@@ -232,7 +232,7 @@ class LabelledModel:
 
 def as_model(learned: Labelling, blocks: Groups) -> AdditiveGP:
     """Return the Gaussian process of the learned groups, in unit-cube coordinates."""
-    groups = groups_of(learned.labels)
+    groups = groups_from_labels(learned.labels)
     lengthscales = np.empty(sum(len(block) for block in blocks))
     for block, log_l in zip(blocks, learned.lengthscales, strict=True):
         lengthscales[list(block)] = np.exp(log_l)

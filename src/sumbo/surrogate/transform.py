@@ -96,11 +96,13 @@ def _logarithms_win(
     """Return whether logarithms are ahead by more than the penalty, and the fits."""
     if np.ptp(y) == 0:
         return False, 0
-    gain = log_density("log", U, y) - log_density("standardise", U, y)
+    gain = quick_log_posterior("log", U, y) - quick_log_posterior("standardise", U, y)
     return bool(gain > max(RULE.penalty, RULE.penalty_per_observation * len(y))), 2
 
 
-def log_density(kind: str, U: Float[ndarray, "N P"], y: Float[ndarray, " N"]) -> float:
+def quick_log_posterior(
+    kind: str, U: Float[ndarray, "N P"], y: Float[ndarray, " N"]
+) -> float:
     """Return the log posterior density of a quick fit, in the units of ``y``.
 
     The model is that of the default before it knows anything: one part for every

@@ -19,7 +19,7 @@ from sumbo.typing import Float, ndarray
 
 # Newton steps; quadratic convergence needs about ten, deviations that differ by six
 # orders of magnitude about thirty.
-STEPS = 200
+NEWTON_STEPS = 200
 QUARTILES = np.array([0.25, 0.5, 0.75])
 # Points that give the start, and how well it and the root itself are found.
 FEW, COARSE, PRECISE = 500, 1e-3, 1e-12
@@ -72,7 +72,7 @@ def _newton(
     """Return the y where log P(min > y) is ``target``."""
     y = start.copy()
     open_ = np.arange(len(y))
-    for _ in range(STEPS):
+    for _ in range(NEWTON_STEPS):
         log_cdf, ratio = log_cdf_and_ratio((mean - y[open_, None]) / sd)
         ratio /= sd
         step = (log_cdf.sum(axis=1) - target[open_]) / ratio.sum(axis=1)
