@@ -136,7 +136,7 @@ def choose_transform(y: Float[ndarray, " N"], kind: str = "auto") -> Transform:
 
 
 def spans_decades(distances: Float[ndarray, " N"]) -> bool:
-    """Return whether the worst value dwarfs those that are typical of the design.
+    """Return whether the worst value lies far above those typical of the design.
 
     Takes the distances from the best value, in the order told.
     """

@@ -1,7 +1,7 @@
 """Colours, markers and fonts of all figures.
 
-Colours are those of Okabe and Ito, which all common kinds of colour vision tell
-apart and which differ in lightness as well as in hue.
+Colours are those of Okabe and Ito, which are distinct with all common kinds of
+colour vision and differ in lightness as well as in hue.
 """
 
 from dataclasses import dataclass

@@ -49,7 +49,7 @@ class MissingExtraError(SumboError, ImportError):
 
 
 class EvaluationError(SumboError, RuntimeError):
-    """The objective failed at a point; ``result`` holds what was told before."""
+    """The objective failed at a point; ``result`` holds the values observed before."""
 
     result: Any = None
 

@@ -16,11 +16,11 @@ from sumbo.rng import rng_at
 from sumbo.typing import Float, ndarray
 
 # Mode of the prior of a length-scale: this times √d for a group of d coordinates of the
-# unit cube. A fit ends here where the data say nothing. It starts from
+# unit cube. A fit ends here if the data do not determine it. It starts from
 # ``model.DEFAULT_LENGTHSCALE``; one value for both would change the points of methods.
 PRIOR_LENGTHSCALE = 0.4
 
-# Steps from a start drawn at random, by which it must have found something better.
+# Iterations after which a start drawn at random is given up, unless it leads higher.
 TRIAL = 15
 
 

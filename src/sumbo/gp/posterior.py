@@ -50,10 +50,11 @@ class Posterior:
     """The distribution of all parts given observations of their sum.
 
     With the ``Dense`` solver, the default, everything is exact and available. With the
-    ``Iterative`` one, of ``condition(…, how="iterative")``, means, variances of the
-    sum and joint draws are: ``predict``, ``predict_mean``, ``sum_moments``,
-    ``part_mean``, ``part_means``, ``fitted``, ``solve`` and ``sample``. Anything else
-    raises an ``ArgumentError``; condition on fewer points for it.
+    ``Iterative`` one, of ``condition(…, how="iterative")``, only means, variances of
+    the sum and joint draws are available: ``predict``, ``predict_mean``,
+    ``sum_moments``, ``part_mean``, ``part_means``, ``fitted``, ``solve`` and
+    ``sample``. Anything else raises an ``ArgumentError``; condition on fewer points
+    for it.
     """
 
     gp: "AdditiveGP"

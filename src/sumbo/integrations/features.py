@@ -60,8 +60,8 @@ def default_lengthscales(X: Float[ndarray, "N P"], groups: Groups) -> Any:
 def checked_lengthscales(lengthscales: Any, P: int) -> Any:
     """Return one length-scale per feature, or the arrays per group as they are.
 
-    The model takes as many coordinates as it is given length-scales, and would blame
-    the groups for a wrong number.
+    The model has as many coordinates as length-scales, so that the error about a wrong
+    number of them would name the groups.
 
     Raises:
         ArgumentError: If there are numbers, but not one or P of them.

@@ -209,7 +209,7 @@ class AdditiveGPRegressor(RegressorMixin, BaseEstimator):
     def sample_parts(
         self, X: Any, n_samples: int = 1, random_state: Any = 0
     ) -> Float[ndarray, "n M k"]:
-        """Return joint draws of all parts at the points, by their exact joint law.
+        """Return exact joint draws of all parts at the points.
 
         Args:
             X: Points (n, P).

@@ -25,14 +25,15 @@ class Stagnation:
     """When the search has stagnated, and what the exploration step then asks for.
 
     All but ``patience`` are in standard deviations of the values. On a function with
-    many valleys, certain but tiny gains in one of them must not keep the search from
-    the others.
+    many valleys, the search must not stay in one of them for certain but tiny
+    improvements.
 
     Attributes:
-        patience: The number of last values that are looked at.
-        level: They are level with the best if they are within this distance of it.
-        gain: They brought no gain if the best improved by less than this.
-        target: The improvement that the exploration step must promise.
+        patience: Number of last values that decide whether the search has stagnated.
+        level: Largest distance of these values from the best value.
+        gain: Improvement of the best value by these values below which the search has
+            stagnated.
+        target: Improvement over the incumbent that the exploration step aims at.
     """
 
     patience: int = 2
@@ -52,7 +53,7 @@ class LogExpectedImprovement(AdditiveModel, Method):
     The variance is that of the sum, bilateral covariances included. Parts only guide
     the search. Where more than one structure is plausible, expected improvement is
     averaged over them. When the search has stagnated, the next point is an exploration
-    step: it must promise a larger improvement.
+    step: it maximises the expectation of a larger improvement.
 
     Batches and pending points are fantasised: each posterior observes its own mean
     there, so that the variance shrinks around them; [desautels2014]. With many
@@ -66,8 +67,8 @@ class LogExpectedImprovement(AdditiveModel, Method):
         draw_every: One of this many simultaneously pending points minimises a joint
             draw.
         draw_from: Minimum observations per parameter before joint draws are used.
-            With fewer, a draw is a guess along some parameters, and wins no more than
-            it loses.
+            With fewer, draws do not improve the search, because some parameters are
+            hardly known.
     """
 
     cite: ClassVar[str] = "ament2023"
@@ -110,7 +111,7 @@ class LogExpectedImprovement(AdditiveModel, Method):
         few = len(data.y) < self.draw_from * len(data.domain.blocks)
         if few or q + len(data.pending) < self.draw_every:
             return 0
-        # Counted from the first point of the run on: workers may come back one by one.
+        # Counted from the first point of the run: results may arrive one by one.
         return (data.step + q) // self.draw_every - data.step // self.draw_every
 
     def _maximise(

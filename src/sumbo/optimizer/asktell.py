@@ -54,9 +54,9 @@ class Optimizer:
         n_init: Observations before the model takes over, earlier data included.
         preset: ``"paper"`` sets the method up as the paper did, ``"paper-author"``
             with choices of public code by the paper's author.
-        transform: Scaling of the values: ``"auto"`` (standardise, or a logarithmic
-            warp when they span decades or the evidence is for it), ``"standardise"``
-            (default with these presets), ``"log"``, ``"none"``.
+        transform: Transform of the values: ``"auto"`` (standardise, or take
+            logarithms if they span decades or have the greater evidence),
+            ``"standardise"`` (default with these presets), ``"log"``, ``"none"``.
         init: Initial design: ``"uniform"`` or ``"sobol"``.
         x0: Earlier points, with values ``y0``; they count as observations. Without
             values they are pending: points of your own, to be evaluated and told.

@@ -25,7 +25,7 @@ from sumbo.typing import Float, Int, ndarray
 def random_labels(
     rng: np.random.Generator, K: int, max_size: int
 ) -> Int[ndarray, " K"]:
-    """Return labels drawn one after the other, uniform on those with room left."""
+    """Return labels drawn in turn, uniformly among groups that are not full."""
     labels = np.full(K, -1)
     for j in range(K):
         room = [a for a in range(K) if (labels == a).sum() < max_size]
@@ -108,8 +108,8 @@ class LabelModel:
     ) -> tuple[Int[ndarray, " K"], Int[ndarray, " K"], float]:
         """Return labels after one draw of each, the best visited, and its log density.
 
-        The best is the mode of likelihood times prior: the search of a maximum rides
-        on the sampler.
+        The best one has the greatest likelihood times prior: the sampler also searches
+        for the maximum.
         """
         labels = labels.copy()
         best, top = labels.copy(), -np.inf

@@ -146,11 +146,12 @@ def expand_joint(
 def expand_marginal(
     rng: np.random.Generator, post: Posterior, factors: list[PartFactor], n: int
 ) -> list[Expansion]:
-    """Return n draws with the law of ``sampling.marginal``, that can be refined.
+    """Return n draws like those of ``sampling.marginal``, which can be refined.
 
-    Each part is drawn by Matheron's rule with a simulation of its own of all other
-    parts and the noise at the data: right for the part, independent across parts. The
-    white noise of the prior draws is that of ``expand_joint``.
+    Each part is drawn by Matheron's rule with its own simulation of all other
+    parts and of the noise at the data. Each draw has the exact marginal distribution
+    of its part and is independent of the other parts. The white noise of the prior
+    draws is that of ``expand_joint``.
     """
     noises = [rng.standard_normal((len(f.Z) + post.N, n)) for f in factors]
     out = []

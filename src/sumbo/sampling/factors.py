@@ -6,8 +6,8 @@ With ``A = [Z, X]`` and ``x`` the observations told since, the lower Cholesky fa
     [ L   0 ]        L = chol K(A, A),   R = K(x, A) L⁻ᵀ,
     [ R   S ]        S = chol(K(x, x) − R Rᵀ).
 
-Candidates come first and new observations last, so that everything stands while data
-come in. ``L`` is made by one factorization of one triangle of kernel values.
+Candidates come first and new observations last, so that nothing changes when data
+are added. ``L`` is made by one factorization of one triangle of kernel values.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ LADDER = (1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 class PartFactor:
     """The factor of one part's prior covariance at ``[Z, X]``.
 
-    Strict upper triangles hold rubbish; products and solves read the lower ones.
+    Strict upper triangles hold arbitrary numbers; only the lower ones are read.
     """
 
     kernel: GroupKernel
@@ -86,7 +86,7 @@ class PartFactor:
         S = np.zeros((n + 1, n + 1), order="F")
         S[:n, :n] = self.S
         S[n, :n] = s
-        # An observation that is known already leaves nothing but rounding here.
+        # Only rounding is left here if the same point was observed before.
         S[n, n] = np.sqrt(max(left, self.jitter))
         return PartFactor(
             kernel=self.kernel,

@@ -7,8 +7,8 @@ update with the misfit to the data:
 
 Conditioning a Gaussian on a linear observation equals adding its regression on the
 difference between the observation and its simulated value; [wilson2020] Eq. (11).
-The law is that of the recursion in [wycoff2025], bilateral covariances included, but
-no part waits for another, and overlapping groups need nothing special.
+The distribution is that of the recursion in [wycoff2025], bilateral covariances
+included, but no part waits for another, and overlapping groups need nothing special.
 
 Matérn parts of one coordinate are Markov processes: from some size on they are drawn
 and updated in linear time, by ``sampling.markov`` and ``gp.solvers.semiseparable``.
@@ -199,9 +199,10 @@ def update_alone(
     Xm: Float[ndarray, "N d"],
     f_X: Float[ndarray, "N n"],
 ) -> Float[ndarray, "N n"]:
-    """Return the same for one part that has a simulation of its own of all others.
+    """Return the same for one part that has its own simulation of all others.
 
-    The part then has its right law and is independent of other parts' draws.
+    The draw of the part then has the exact marginal distribution and is independent of
+    the draws of other parts.
     """
     L, _ = cholesky(
         post.covariance - kernel(Xm, Xm),

@@ -6,9 +6,10 @@ On the points of a grid ``Z = a_1 × … × a_d`` the kernel ``∏_j k_j`` has t
     f(Z) = σ (F_1 ⊗ … ⊗ F_d) ξ,                 F_j = Q_j Λ_j^½,
     f(X) = σ (C_1 * … * C_d) ξ + S η,           C_j = k_j(X_j, a_j) Q_j Λ_j^−½,
 
-where ``*`` multiplies rows and ``S Sᵀ = K(X, X) − σ² ∏_j C_j C_jᵀ`` is what the grid
-leaves open at the data. Smooth kernels have few eigenvalues above rounding; the others
-are left out, which changes covariances by less than the jitter of a dense factor.
+where ``*`` multiplies rows and ``S Sᵀ = K(X, X) − σ² ∏_j C_j C_jᵀ`` is the
+covariance of the data given the grid. Smooth kernels have few eigenvalues above
+rounding; the others are left out, which changes covariances by less than the jitter of
+a dense factor.
 Cost: O(Σ n_j³ + N³ + (B + N)·Σ n_j), where a dense factor takes O((B + N)³).
 """
 

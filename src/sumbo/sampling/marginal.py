@@ -18,7 +18,7 @@ def sample_marginal(
     n: int,
     workers: int = 1,
 ) -> list[Float[ndarray, "..."]]:
-    """Return n draws with the right law of each part, parts independent.
+    """Return n draws from the marginal posterior of each part, parts independent.
 
     [wycoff2025] Alg. 1: bilateral covariances are ignored. A part costs O(B_m³ + N³);
     one that is a Markov process, at more candidates than data, O(N³ + B_m).
@@ -63,8 +63,8 @@ def sample_marginal_paired(
     """Return n draws with the distribution of ``sample_marginal``.
 
     They start from the prior draws that ``sample_joint`` makes with the same generator:
-    the two differ only in what a part knows of the others. Each part is moved by
-    Matheron's rule with a simulation of its own of all other parts at the data. A part
+    the two differ only in how the other parts enter. Each part is moved by Matheron's
+    rule with its own simulation of all other parts at the data. A part
     costs O((N + B_m)³), or O(N³ + N B_m) as a Markov process.
     """
     prior = draw_prior(rng, post, Z, n, linear_parts(post, Z, n), workers)

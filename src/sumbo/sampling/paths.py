@@ -1,8 +1,9 @@
 """Function-valued joint draws: evaluate one draw anywhere, with gradients.
 
 A feature expansion stands for the prior, and Matheron's rule adds the exact update by
-the data; [wilson2020] Eq. (13). The prior part is exact in law as the number of
-features grows (and at once, to rounding, for quadrature features); the update always.
+the data; [wilson2020] Eq. (13). The distribution of the prior draw becomes exact as the
+number of features grows; with quadrature features it is exact up to rounding. The
+update is always exact.
 """
 
 from dataclasses import dataclass

@@ -80,7 +80,7 @@ def line_candidates(
 def _jittered(
     rng: np.random.Generator, count: int, d: int
 ) -> Float[ndarray, "count d"]:
-    """Return a jittered grid with ends: one coordinate needs no quasi-random luck."""
+    """Return a jittered grid with both ends, for one coordinate."""
     U = (np.arange(count)[:, None] + rng.random((count, d))) / count
     U[0], U[-1] = 0.0, 1.0
     return U

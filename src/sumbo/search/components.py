@@ -13,7 +13,7 @@ from sumbo.typing import Domain, Float, Group, Groups, Region, ndarray
 
 @dataclass(frozen=True, kw_only=True)
 class Component:
-    """Groups that hang together, and the coordinates they cover.
+    """Groups that are connected, and the coordinates they cover.
 
     ``columns[i]`` are the columns, within ``coordinates``, of the i-th group. Where
     constraints couple the coordinates, ``region`` are their feasible points.

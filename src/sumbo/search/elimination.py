@@ -1,9 +1,9 @@
 """The exact minimum of a sum of pairs and single terms over finite levels.
 
 The variables are the nodes of a graph, and each pair term is an edge. Without cycles a
-leaf can be eliminated: for every level of its neighbour, the best that the leaf can do
-is added to the neighbour's own term. What is left is a smaller forest with the same
-minimum (min-sum). With n variables of L levels this takes O(n L²), not L^n.
+leaf can be eliminated: for every level of its neighbour, the minimum over the leaf's
+levels is added to the neighbour's own term. What is left is a smaller forest with the
+same minimum (min-sum). With n variables of L levels this takes O(n L²), not L^n.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

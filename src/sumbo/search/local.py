@@ -26,10 +26,10 @@ class Descent:
     """How the steps of a descent are chosen.
 
     Attributes:
-        armijo: Share of the decrease that the slope promises which a step must bring.
+        armijo: Share of the decrease predicted by the slope that a step must achieve.
         backtracks: How often a step is halved at most.
-        first_step: Largest first step, as a share of the box: there is no curvature
-            to go by yet.
+        first_step: Largest first step, as a share of the box, because the curvature is
+            not known yet.
     """
 
     armijo: float = 1e-4

@@ -192,8 +192,8 @@ def separable_minimisers(
 ) -> Float[ndarray, "b P"]:
     """Return, for each of several β, the minimisers of the parts' bounds, joined.
 
-    Parts on all coordinates of several, such as a residual part, have no say here:
-    theirs is the descent.
+    A part on all coordinates is left out if there are others, as a residual part is:
+    its values enter in the descent.
     """
     best = data.U[data.order[: SEARCH.best]]
     out = np.tile(best[0], (len(SEARCH.betas), 1))

@@ -28,7 +28,7 @@ VARIANCES = (-5.0, 2.0)
 NOISE = (-10.0, 1.0)
 # Where the first search starts besides its random points.
 FIRST_NOISE = 1e-2
-# Observations that structure learning looks at, O(N³) for each label tried.
+# Most observations that structure learning uses: each label that is tried costs O(N³).
 MOST = 750
 
 
@@ -71,14 +71,16 @@ class LabelledModel:
     Squared-exponential kernels, one length-scale and variance per group, mean 0.
     ``rounds`` times: maximise the likelihood in the parameters, then search the
     labels by Gibbs sweeps. In all rounds but the last, one length-scale and one
-    variance serve all groups: parameters fitted to each wrong group would defend it.
+    variance serve all groups: parameters that are fitted to a wrong group favour that
+    group.
 
     Attributes:
         refit: Observations after which structure and parameters are learned again.
         max_size: Most parameters in a group.
         rounds: Alternations of parameter search and label search.
         sweeps: Gibbs sweeps over all parameters in each round.
-        concentration: Of the prior on labels; more makes groups of like size likelier.
+        concentration: Of the prior on labels; larger values favour groups of equal
+            size.
         random_starts: Random parameters scored before each likelihood search.
         steps: Most iterations of L-BFGS-B in each likelihood search.
     """

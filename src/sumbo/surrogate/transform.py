@@ -26,7 +26,8 @@ class TransformRule:
         after: Numbers of successful observations. The first refit at or after each of
             them compares the two on that many observations, the first ones.
         penalty: Log density, in nats, by which logarithms must be ahead. Early in a
-            run on a sum of functions they can seem ahead by a little, and hurt.
+            run on a sum of functions, logarithms can be slightly ahead although they
+            make the search worse.
         penalty_per_observation: The same per observation; the larger penalty counts.
         steps: Iterations of each fit. With 40 instead, five of 224 decisions on real
             runs would differ.

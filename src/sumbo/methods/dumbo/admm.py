@@ -69,7 +69,7 @@ def minimise_consensus(
     precision: float = 0.05,
     penalty: float = 1.0,
 ) -> Consensus:
-    """Return the point on which the parts agree, and what they had to say.
+    """Return the point on which the parts agree, with each part's own copy.
 
     Args:
         sweep: Minimises every part on its own; see ``Sweep``.

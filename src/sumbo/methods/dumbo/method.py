@@ -156,7 +156,7 @@ class Dumbo(Method):
         return state.scale.transform if state else None
 
     def next_refit(self, fitted_at: int, q: int = 1) -> int:
-        """Return the next number of observations: every new one is a reason."""
+        """Return the next number of observations: every new one causes a refit."""
         del q
         return fitted_at + 1
 

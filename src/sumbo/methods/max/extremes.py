@@ -102,7 +102,7 @@ def sample_by_gumbel(
     sd: Float[ndarray, " B"],
     n: int,
 ) -> Float[ndarray, " n"]:
-    """Return n draws of the Gumbel law with the mean field's quartiles.
+    """Return n draws of the Gumbel distribution with the mean field's quartiles.
 
     [wang2017mes] with the sign turned: P(min > y) = exp(−exp((y − a)/b)).
     The width b is matched to the outer quartiles, the location a to the median.

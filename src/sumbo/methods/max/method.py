@@ -27,7 +27,7 @@ from sumbo.typing import Float, ndarray
 @METHODS.register("max")
 @dataclass(frozen=True, kw_only=True)
 class EntropySearch(LabelledModel, Method):
-    """Return, part by part, the point that tells most about the part's minimum.
+    """Return, part by part, the point most informative about the part's minimum.
 
     Additive max-value entropy search [wang2017mes], for minima: draws of the minimum
     of each part, then the greatest mean entropy reduction over the part's box. Parts
@@ -85,7 +85,7 @@ class EntropySearch(LabelledModel, Method):
             mean, var = post.part_moments(m, Zm)
             sd = np.sqrt(np.maximum(var, FLOOR))
             draws = EXTREMES.get(self.extremes)(rng, mean, sd, self.samples)
-            # A minimum above the lowest mean contradicts the model's own guess.
+            # The minimum is not expected above the lowest posterior mean.
             minima.append(np.minimum(draws, mean.min()))
             entropies.append(-minimum_entropy(mean, var, minima[m]))
         values = [np.sum([entropies[m] for m in part.groups], axis=0) for part in parts]

@@ -4,8 +4,8 @@ With features Φ (N, F) of the observed points, y = Φθ + ε and ε ~ N(0, τ²
 
     θ | y ~ N(A⁻¹Φᵀy, τ²A⁻¹),  A = ΦᵀΦ + τ²I;  [rasmussen2006] Eq. (2.8).
 
-Two forms draw from it: one factorizes A (F × F), the other ΦΦᵀ + τ²I (N × N). The law
-is the same; the smaller matrix is the cheaper.
+Two forms draw from it: one factorizes A (F × F), the other ΦΦᵀ + τ²I (N × N). The
+distribution is the same; the smaller matrix is the cheaper.
 """
 
 import numpy as np

@@ -33,8 +33,8 @@ class StructuralBatch(LabelledModel, Method):
     """Return the minimiser of a lower bound, and diverse points of the relevant region.
 
     Batched structural kernel learning [wang2017skl], for minima. The first point
-    minimises Σ_m μ_m − b_m σ_m with b_m = √(d_m log(2t)/5) at the t-th ask; its value
-    is hallucinated. Each part then draws the others from its own grid by a k-DPP
+    minimises Σ_m μ_m − b_m σ_m with b_m = √(d_m log(2t)/5) at the t-th ask; it is
+    fantasised. Each part then draws the others from its own grid by a k-DPP
     whose kernel is the posterior covariance, and parts are joined rank by rank.
     Deviations are listed in docs/methods/struct.md.
 
