@@ -11,6 +11,7 @@ from searches import appended, saved
 from sumbo.data import prepare
 from sumbo.errors import ArgumentError
 from sumbo.methods import make
+from sumbo.methods.dumbo.isotropic import isotropic_gp
 from sumbo.space import Categorical, Integer, Real, Space
 
 QUICK = {
