@@ -1,0 +1,79 @@
+"""The page on the default algorithm: its numbers are those of the code."""
+
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+import re
+
+import pytest
+
+import sumbo
+from pages import DOCS
+from sumbo.gp import fit, model
+from sumbo.surrogate import AdditiveModel
+from sumbo.surrogate.additive import KERNEL_CHOICES
+
+if not DOCS.exists():
+    pytest.skip("the documentation is not part of this copy", allow_module_level=True)
+
+PAGE = (DOCS / "algorithm.md").read_text("utf-8")
+TEXT = " ".join(PAGE.split())
+# Rooms that the default algorithm uses.
+ROOMS = (
+    "data",
+    "decompositions",
+    "gp",
+    "optimizer",
+    "partitions",
+    "search",
+    "surrogate",
+)
+
+
+def default(name):
+    return inspect.signature(sumbo.minimize).parameters[name].default
+
+
+def rules():
+    """Return the classes of the constants that shape the default, by module."""
+    found = {}
+    for module in pkgutil.walk_packages(sumbo.__path__, "sumbo."):
+        if module.name.split(".")[1] in ROOMS or module.name == "sumbo.methods.logei":
+            for name, value in vars(importlib.import_module(module.name)).items():
+                known = dataclasses.is_dataclass(value) and not isinstance(value, type)
+                if known and re.fullmatch("[A-Z]+", name):
+                    cls = type(value)
+                    found[f"{cls.__module__}.{cls.__name__}"] = cls
+    return found
+
+
+def test_the_page_has_a_table_of_every_settings_object_of_the_default():
+    listed = set(re.findall(r"<!-- settings: ([\w.]+) -->", PAGE))
+    assert len(rules()) > 5
+    assert set(rules()) <= listed
+
+
+def test_the_refits_of_the_page_are_those_of_the_defaults():
+    settings = AdditiveModel()
+    counts = [default("n_init")]
+    while counts[-1] < 120:
+        counts.append(settings.next_refit(counts[-1]))
+    *first, last = map(str, counts)
+    assert f"refits happen at {', '.join(first)} and {last} observations" in TEXT
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        f'(`method="{default("method")}"`, `groups="{AdditiveModel().groups}"`)',
+        f"uniformly random points ({default('n_init')} by default)",
+        f"a length-scale is {model.DEFAULT_LENGTHSCALE}·√d",
+        f"only if {fit.TRIAL} iterations lead higher",
+        f"More than {model.MOST_FITTED:_} observations".replace("_", " "),
+        f"at most {fit.MapFit().steps} iterations",
+        f"begin with Matérn-{KERNEL_CHOICES[0][-2]}/2",
+    ],
+)
+def test_a_number_in_the_text_is_that_of_the_code(sentence):
+    assert sentence in TEXT
