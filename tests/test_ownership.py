@@ -67,13 +67,14 @@ def play(method, path, **settings):
     opt.data()
     opt.structures()
     opt.co_membership()
-    return opt.model
+    return opt.model()
 
 
 @pytest.mark.parametrize("method", METHODS.names())
 def test_only_the_owner_reads_the_state_of_a_method(method, readers, tmp_path):
-    play(method, tmp_path / "run.npz", **QUICK.get(method, {}))
+    model = play(method, tmp_path / "run.npz", **QUICK.get(method, {}))
     assert readers == []
+    assert (model is None) == (METHODS.get(method).remembers is None)
 
 
 @pytest.mark.parametrize("groups", DECOMPOSITIONS.names())

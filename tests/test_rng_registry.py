@@ -65,6 +65,15 @@ def test_non_negative_integers_are_seeds(seed):
     rng_at(out, "ask").random()
 
 
+def test_a_generator_gives_its_next_integer():
+    rng = np.random.default_rng(5)
+    first, second = as_seed(rng), as_seed(rng)
+    assert type(first) is int
+    assert first != second
+    again = np.random.default_rng(5)
+    assert [as_seed(again), as_seed(again)] == [first, second]
+
+
 def test_no_seed_gives_a_fresh_one():
     assert as_seed(None) != as_seed(None)
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from sumbo.errors import ArgumentError
 
-Seed = int | np.integer | None
+Seed = int | np.integer | np.random.Generator | None
 
 
 def rng_at(seed: int, purpose: str, *steps: int) -> np.random.Generator:
@@ -56,12 +56,16 @@ def split(rng: np.random.Generator) -> Streams:
 def as_seed(seed: Seed) -> int:
     """Return the seed as a non-negative int; ``None`` draws a fresh one.
 
+    A ``Generator`` gives its next integer, so that its state moves on.
+
     Raises:
-        ArgumentError: If ``seed`` is not a non-negative integer.
+        ArgumentError: If ``seed`` is neither a non-negative integer nor a generator.
     """
     if seed is None:
         return secrets.randbits(63)
+    if isinstance(seed, np.random.Generator):
+        return int(seed.integers(2**63))
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        msg = f"seed={seed!r} is not a non-negative integer. Pass one, or None."
-        raise ArgumentError(msg)
+        msg = f"seed={seed!r} is not a non-negative integer. Pass one, a numpy "
+        raise ArgumentError(f"{msg}Generator, or None.")
     return int(seed)

@@ -316,6 +316,22 @@ def test_the_callback_sees_every_value_and_may_stop():
     assert r.message == "stopped by the callback"
 
 
+def test_the_model_of_a_callbacks_result_is_that_of_then():
+    seen = []
+    quick(callback=seen.append)
+    assert [len(r.model.X) for r in seen[4:]] == [5, 6, 7, 8]
+
+
+@pytest.mark.parametrize("method", ["uniform", "ts"])
+def test_a_generator_may_be_the_seed(method):
+    first, again = (
+        quick(method=method, seed=np.random.default_rng(29)) for _ in range(2)
+    )
+    assert first.seed == again.seed
+    np.testing.assert_array_equal(first.x_iters, again.x_iters)
+    assert quick(method="uniform", seed=np.random.default_rng(30)).seed != first.seed
+
+
 def test_the_callback_may_have_the_signature_of_scipy():
     seen = []
 
@@ -355,7 +371,7 @@ def test_an_interrupt_returns_what_was_told():
     assert r.nfev == 5
     assert r.status == 130
     assert not r.success
-    assert "interrupted" in r.message
+    assert r.message == "interrupted after 5 of 8 evaluations"
     assert r.fun == r.func_vals.min()
 
 

@@ -53,7 +53,7 @@ def minimize(
         method: A name from ``sumbo.methods.names()``, or an instance.
         batch: Points asked at once; all are told before the next are asked.
         groups: The additive structure; see ``Optimizer``.
-        seed: A number makes the run reproducible.
+        seed: A number, or a ``Generator`` that gives one, makes the run reproducible.
         n_init: Observations before the model takes over.
         x0: Earlier points, with values ``y0``; without, points to begin with, such as
             a good guess, which are evaluated first.
@@ -68,7 +68,7 @@ def minimize(
         checkpoint: A file that is written after every tell, and continued from when
             it exists. One process at a time may use it.
         on_error: When an evaluation raises or returns no finite number: ``"raise"``
-            an EvaluationError, whose ``result`` holds what was told, or ``"skip"``
+            an EvaluationError, whose ``result`` holds all values, or ``"skip"``
             the point, which is recorded as failed and avoided.
         retries: How often an evaluation that failed is repeated, before ``on_error``
             applies. The reasons are in the result's ``failures``.
@@ -104,7 +104,7 @@ def minimize(
         except StopIteration:
             run.status, run.message = STOPPED, "stopped by the callback"
         except KeyboardInterrupt:
-            run.status, run.message = INTERRUPTED, "interrupted; this is what was told"
+            run.status, run.message = INTERRUPTED, run.interrupted()
             run.save()  # it may have come between a tell and its save
     return run.result()
 
@@ -222,6 +222,13 @@ class _Run:
         )
         error.result = self.result()
         return error
+
+    def interrupted(self) -> str:
+        """Return how far the run came, and how to go on."""
+        message = f"interrupted after {len(self.opt.y)} of {self.budget} evaluations"
+        if self.checkpoint is None:
+            return message
+        return f"{message}; run the same again to go on from {self.checkpoint}"
 
     def save(self) -> None:
         """Write the checkpoint, if one is wanted.

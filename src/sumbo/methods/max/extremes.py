@@ -11,10 +11,9 @@ which makes the minimum lower than it is: close points move together in truth.
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri_exp
+from scipy.special import ndtri_exp
 
 from sumbo.acquisition.normal import log_cdf_and_ratio
-from sumbo.registry import Registry
 from sumbo.typing import Float, ndarray
 
 # Newton steps; quadratic convergence needs about ten, deviations that differ by six
@@ -25,17 +24,6 @@ QUARTILES = np.array([0.25, 0.5, 0.75])
 FEW, COARSE, PRECISE = 500, 1e-3, 1e-12
 # −log Φ is 1e-19 here: ten thousand such points change nothing.
 CERTAIN = 9.0
-
-EXTREMES: Registry[Callable[..., Float[ndarray, " n"]]] = Registry(
-    "extremes", "sumbo.sampling"
-)
-
-
-def log_survival(
-    y: Float[ndarray, " n"], mean: Float[ndarray, " B"], sd: Float[ndarray, " B"]
-) -> Float[ndarray, " n"]:
-    """Return log P(min > y) of independent normals."""
-    return log_ndtr((mean - y[:, None]) / sd).sum(axis=1)
 
 
 def quantiles_of_minimum(
@@ -84,7 +72,6 @@ def _newton(
     return y
 
 
-@EXTREMES.register("cdf")
 def sample_by_inverse(
     rng: np.random.Generator,
     mean: Float[ndarray, " B"],
@@ -95,7 +82,6 @@ def sample_by_inverse(
     return quantiles_of_minimum(_open_uniform(rng, n), mean, sd)
 
 
-@EXTREMES.register("gumbel")
 def sample_by_gumbel(
     rng: np.random.Generator,
     mean: Float[ndarray, " B"],
@@ -111,6 +97,12 @@ def sample_by_gumbel(
     b = (high - low) / (np.log(np.log(4.0)) - np.log(np.log(4.0 / 3.0)))
     a = middle - b * np.log(np.log(2.0))
     return a + b * np.log(-np.log(_open_uniform(rng, n)))
+
+
+EXTREMES: dict[str, Callable[..., Float[ndarray, " n"]]] = {
+    "cdf": sample_by_inverse,
+    "gumbel": sample_by_gumbel,
+}
 
 
 def _open_uniform(rng: np.random.Generator, n: int) -> Float[ndarray, " n"]:

@@ -11,6 +11,7 @@ from sumbo.data import Data
 from sumbo.errors import require_positive_integer
 from sumbo.methods.base import METHODS, Info, Method
 from sumbo.methods.max.extremes import EXTREMES
+from sumbo.registry import require_one_of
 from sumbo.search import (
     Parts,
     by_group,
@@ -55,7 +56,7 @@ class EntropySearch(LabelledModel, Method):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        EXTREMES.get(self.extremes)
+        require_one_of("extremes", self.extremes, EXTREMES)
         for name in ("samples", "candidates"):
             require_positive_integer(name, getattr(self, name))
 
@@ -84,7 +85,7 @@ class EntropySearch(LabelledModel, Method):
         for m, Zm in enumerate(by_group(parts, Z)):
             mean, var = post.part_moments(m, Zm)
             sd = np.sqrt(np.maximum(var, FLOOR))
-            draws = EXTREMES.get(self.extremes)(rng, mean, sd, self.samples)
+            draws = EXTREMES[self.extremes](rng, mean, sd, self.samples)
             # The minimum is not expected above the lowest posterior mean.
             minima.append(np.minimum(draws, mean.min()))
             entropies.append(-minimum_entropy(mean, var, minima[m]))
