@@ -2,7 +2,8 @@
 
 from sumbo.gp.fit import PRIOR_LENGTHSCALE, FitInfo
 from sumbo.gp.model import DEFAULT_LENGTHSCALE, AdditiveGP
-from sumbo.gp.posterior import SAMPLERS, Part, Posterior
+from sumbo.gp.posterior import SAMPLERS, Posterior
+from sumbo.gp.results import Minimum, Part
 
 __all__ = [
     "DEFAULT_LENGTHSCALE",
@@ -10,6 +11,7 @@ __all__ = [
     "SAMPLERS",
     "AdditiveGP",
     "FitInfo",
+    "Minimum",
     "Part",
     "Posterior",
 ]

@@ -73,6 +73,29 @@ def as_candidates(Z: Any, groups: Groups) -> list[Float[ndarray, "..."]]:
     return out
 
 
+def require_count(name: str, value: Any) -> None:
+    """Check an argument that counts something.
+
+    Raises:
+        ArgumentError: If it is not an integer, 1 or more.
+    """
+    integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not integer or value < 1:
+        msg = f"{name}={value!r} is not a positive integer."
+        raise ArgumentError(msg)
+
+
+def require_rows(X: Float[ndarray, "n P"], name: str) -> Float[ndarray, "n P"]:
+    """Return the points, at least one.
+
+    Raises:
+        ArgumentError: If there is none.
+    """
+    if len(X) == 0:
+        raise ArgumentError(f"{name} has no rows. Pass at least one point.")
+    return X
+
+
 def require_no_contradictions(
     X: Float[ndarray, "N P"], y: Float[ndarray, " N"]
 ) -> None:

@@ -12,20 +12,28 @@ import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sumbo.errors import ArgumentError
-from sumbo.gp.arrays import as_candidates, as_data, as_matrix, require_no_contradictions
+from sumbo.gp.arrays import (
+    as_candidates,
+    as_data,
+    as_matrix,
+    require_count,
+    require_no_contradictions,
+    require_rows,
+)
 from sumbo.gp.cross import Cross
+from sumbo.gp.results import Minimum, Part
 from sumbo.gp.solvers import Dense, Solver
 from sumbo.gp.solvers.dense import Pullback
 from sumbo.kernels import GroupKernel
 from sumbo.linalg import inverse_lower, one_blas_thread, solve_lower
 from sumbo.registry import Registry
 from sumbo.rng import Seed, as_seed, rng_at
-from sumbo.typing import Float, ndarray
+from sumbo.typing import Domain, Float, ndarray
 from sumbo.values import aligned, as_floats, without_labels
 
 if TYPE_CHECKING:
@@ -34,15 +42,10 @@ if TYPE_CHECKING:
 # Samplers live a layer above and register themselves, one file each.
 # Covariances worked on at a time: they stay in the cache.
 PANEL = 32_768
+# Share of the prior variance up to which a variance is rounding.
+ROUNDING = 1e-12
 
 SAMPLERS: Registry[Callable[..., list[Any]]] = Registry("how", "sumbo.sampling")
-
-
-class Part(NamedTuple):
-    """Mean (B,) and covariance (B, B) of one part; the constant mean is in no part."""
-
-    mean: Float[ndarray, " B"]
-    cov: Float[ndarray, "B B"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -236,16 +239,7 @@ class Posterior:
         A line is a part on one coordinate; it depends on this coordinate of the points
         ``Z`` only. The order of the lines is that of ``cross.lines``.
         """
-        exact = self._exact("line_moments")
-        variances = exact.cross.variances
-        mean, var = (np.empty((len(variances), len(Z))) for _ in range(2))
-        for some, cross in exact.cross.by_line(Z):
-            flat = cross.reshape(-1, self.N)
-            V = solve_lower(exact.L, flat.T)
-            mean[some] = (flat @ self.alpha).reshape(-1, len(Z))
-            explained = np.einsum("ij,ij->j", V, V).reshape(-1, len(Z))
-            var[some] = variances[some, None] - explained
-        return mean.T, np.maximum(var, 0.0).T
+        return self._exact("line_moments").line_moments(Z, self.alpha)
 
     def line_moments_gradient(
         self, Z: Float[ndarray, "B P"]
@@ -257,18 +251,7 @@ class Posterior:
     ]:
         """Return ``line_moments``, and the slopes of both in the lines' coordinates."""
         exact = self._exact("line_moments_gradient")
-        variances = exact.cross.variances
-        shape = len(variances), len(Z)
-        mean, var, mean_slope, var_slope = (np.empty(shape) for _ in range(4))
-        for some, cross, slope in exact.cross.slopes_by_line(Z):
-            flat = cross.reshape(-1, self.N)
-            solved = exact.solve(flat.T).T.reshape(cross.shape)
-            mean[some] = cross @ self.alpha
-            explained = np.einsum("lbn,lbn->lb", cross, solved)
-            var[some] = variances[some, None] - explained
-            mean_slope[some] = slope @ self.alpha
-            var_slope[some] = -2.0 * np.einsum("lbn,lbn->lb", slope, solved)
-        return mean.T, np.maximum(var, 0.0).T, mean_slope.T, var_slope.T
+        return exact.line_moments_gradient(Z, self.alpha)
 
     def part_moments_gradient(
         self, m: int, Zm: Float[ndarray, "B d"]
@@ -346,12 +329,71 @@ class Posterior:
             self._exact(f"how={how!r}")
         Z = as_candidates(Z, self.gp.groups)
         for name, value in (("n", n), ("workers", workers)):
-            if not isinstance(value, (int, np.integer)) or value < 1:
-                msg = f"{name}={value!r} is not a positive integer."
-                raise ArgumentError(msg)
+            require_count(name, value)
         rng = rng_at(as_seed(seed), f"sample {how}")
         with one_blas_thread():
             return sampler(rng, self, Z, int(n), workers=int(workers))
+
+    def sample_sum(
+        self, X: Any, n: int = 1, seed: Seed = None
+    ) -> Float[ndarray, "n b"]:
+        """Return n draws (n, rows) of the sum f at whole points.
+
+        The draws are joint over parts and points, and memory is linear in the rows:
+        50 000 are possible. Draws are exact, except for parts of several coordinates at
+        more than 1 500 distinct places: their mean and covariance are exact, and the
+        shape of the joint distribution is normal to O(F^-½) for F ≥ 64 random
+        frequencies; see ``sumbo.sampling.sums``.
+
+        Args:
+            X: Points (rows, P) of the cube.
+            n: The number of draws.
+            seed: A number, or None for fresh randomness.
+        """
+        X = require_rows(as_matrix(X, self.gp.dim, "X"), "X")
+        require_count("n", n)
+        rng = rng_at(as_seed(seed), "sample sum")
+        sampling = importlib.import_module(SAMPLERS.package)  # a layer above
+        with one_blas_thread():
+            return sampling.sample_sum(rng, self, X, int(n))
+
+    def minimum(
+        self, n: int = 200, seed: Seed = None, domain: Domain | None = None
+    ) -> Minimum:
+        """Return n joint draws of min f and of its place: ``Minimum(values, points)``.
+
+        ``minimum().interval()`` is a credible interval of the optimum. The draws
+        respect the covariance between parts: an interval from independent draws of the
+        parts would not get narrower with more data.
+
+        Args:
+            n: The number of draws.
+            seed: A number, or None for fresh randomness.
+            domain: A ``Space`` whose representable points are minimised over; default
+                the whole unit cube.
+        """
+        self._exact("minimum")
+        require_count("n", n)
+        rng = rng_at(as_seed(seed), "minimum")
+        search = importlib.import_module("sumbo.search")  # layers above
+        return search.sample_minimum(rng, self, int(n), domain)
+
+    def inflation(self, X: Any) -> Float[ndarray, " b"]:
+        """Return Σ_m σ_m² / σ² at whole points: what independent draws would add.
+
+        σ_m² are the variances of the parts, σ² that of their sum, which may be zero.
+        """
+        X = as_matrix(X, self.gp.dim, "X")
+        _, var = self.sum_moments(X)
+        each = [
+            self.part_moments(m, X[:, list(group)])[1]
+            for m, group in enumerate(self.gp.groups)
+        ]
+        total = np.sum(each, axis=0)
+        known = ROUNDING * self.gp.variances.sum()
+        ratio = np.full(len(X), np.inf)
+        ratio[total <= known] = 1.0
+        return np.divide(total, var, out=ratio, where=var > known)
 
     def sample_path(self, seed: Seed = None, **settings: Any) -> Any:
         """Return one joint draw as a function on the whole cube, with gradients.

@@ -6,6 +6,7 @@ from sumbo.sampling.marginal import sample_marginal
 from sumbo.sampling.naive import sample_naive
 from sumbo.sampling.paths import Path, sample_path
 from sumbo.sampling.sequential import sample_sequential
+from sumbo.sampling.sums import sample_sum, sample_sum_marginal
 
 __all__ = [
     "Grid",
@@ -15,4 +16,6 @@ __all__ = [
     "sample_naive",
     "sample_path",
     "sample_sequential",
+    "sample_sum",
+    "sample_sum_marginal",
 ]

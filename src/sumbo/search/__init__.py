@@ -8,6 +8,7 @@ from sumbo.search.components import (
     feasible_components,
 )
 from sumbo.search.draws import Candidates, CandidateSettings, minimise_draws
+from sumbo.search.minimum import sample_minimum
 from sumbo.search.separable import Parts, minimise_sum
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "free_coordinates",
     "minimise_draws",
     "minimise_sum",
+    "sample_minimum",
 ]

@@ -146,6 +146,43 @@ class Dense(Solver):
         pull = partial(_pull, pullback, alpha, solved)
         return cross @ alpha, np.maximum(var, 0.0), pull
 
+    # ------------------------------------------------------------------ the lines
+    def line_moments(
+        self, Z: Float[ndarray, "B P"], alpha: Float[ndarray, " N"]
+    ) -> tuple[Float[ndarray, "B L"], Float[ndarray, "B L"]]:
+        """Return mean and variance of each part on one coordinate."""
+        variances, N = self.cross.variances, len(self.L)
+        mean, var = (np.empty((len(variances), len(Z))) for _ in range(2))
+        for some, cross in self.cross.by_line(Z):
+            flat = cross.reshape(-1, N)
+            V = solve_lower(self.L, flat.T)
+            mean[some] = (flat @ alpha).reshape(-1, len(Z))
+            explained = np.einsum("ij,ij->j", V, V).reshape(-1, len(Z))
+            var[some] = variances[some, None] - explained
+        return mean.T, np.maximum(var, 0.0).T
+
+    def line_moments_gradient(
+        self, Z: Float[ndarray, "B P"], alpha: Float[ndarray, " N"]
+    ) -> tuple[
+        Float[ndarray, "B L"],
+        Float[ndarray, "B L"],
+        Float[ndarray, "B L"],
+        Float[ndarray, "B L"],
+    ]:
+        """Return ``line_moments``, and the slopes of both in the lines' coordinates."""
+        variances = self.cross.variances
+        shape = len(variances), len(Z)
+        mean, var, mean_slope, var_slope = (np.empty(shape) for _ in range(4))
+        for some, cross, slope in self.cross.slopes_by_line(Z):
+            flat = cross.reshape(-1, len(self.L))
+            solved = self.solve(flat.T).T.reshape(cross.shape)
+            mean[some] = cross @ alpha
+            explained = np.einsum("lbn,lbn->lb", cross, solved)
+            var[some] = variances[some, None] - explained
+            mean_slope[some] = slope @ alpha
+            var_slope[some] = -2.0 * np.einsum("lbn,lbn->lb", slope, solved)
+        return mean.T, np.maximum(var, 0.0).T, mean_slope.T, var_slope.T
+
     def _width(self) -> int:
         return max(1, MOST_CROSS // len(self.L))
 
