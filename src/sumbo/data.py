@@ -12,7 +12,7 @@ import numpy as np
 
 from sumbo.errors import ArgumentError
 from sumbo.state import State
-from sumbo.typing import Bool, Domain, Float, Int, ndarray
+from sumbo.typing import Bool, Domain, Float, Group, Int, ndarray
 
 Kind = Literal["standardise", "log", "none"]
 
@@ -165,7 +165,8 @@ class Data:
         values: Values in the user's units, to be minimised; NaN where it failed.
         failed: Whether the evaluation failed.
         pending: Points asked and not yet told.
-        domain: The search space.
+        domain: The search space; its ``snap`` keeps to what is given.
+        given: Coordinates whose values are given for the next points, by a context.
         step: How many points were asked so far.
         asks: How often the method was asked for points so far.
         kind: The transform that the user wants: ``"auto"``, ``"standardise"``,
@@ -184,6 +185,7 @@ class Data:
     step: int
     asks: int = 0
     kind: str = "auto"
+    given: Group = ()
     transform: Transform
     violation: Float[ndarray, " N"] | None = None
 

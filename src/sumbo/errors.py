@@ -14,6 +14,12 @@ class ArgumentError(SumboError, ValueError):
     """An argument has a value that cannot be used; the message tells the remedy."""
 
 
+class ExhaustedError(ArgumentError):
+    """Fewer rows of a list are left than were asked for; ``left`` says how many."""
+
+    left: int = 0
+
+
 class UnknownNameError(ArgumentError, KeyError):
     """A name is not registered; the message lists the nearest ones."""
 

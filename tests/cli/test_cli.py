@@ -50,6 +50,24 @@ def space():
     return space_of([("real", "a:0.2:1.9"), ("integer", "b:1:6")])
 
 
+def test_rows_of_a_file_are_evaluated(tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("price,b,a\n7,0.3,1.9\n8,0.7,1.4\n9,0.2,2.6\n")
+    out = tmp_path / "result.json"
+    words = ["minimize", "--command", "echo {a}", "--real", "a:1:3", "--real", "b:0:1"]
+    words += ["--choices", table, "--json", out, "--quiet", "--n-init", 2]
+    assert invoke(*words).exit_code == 0
+    found = json.loads(out.read_text())
+    assert found["nfev"] == 3
+    assert found["fun"] == 1.4
+    table.write_text("a,c\n1.9,0.3\n")
+    with pytest.raises(ArgumentError, match="misses"):
+        invoke(*words)
+    table.write_text("a,b\n1.9,much\n")
+    with pytest.raises(ArgumentError, match="line 2"):
+        invoke(*words)
+
+
 def test_version_is_that_of_the_package():
     assert invoke("--version").stdout.strip() == f"sumbo {sumbo.__version__}"
 

@@ -35,9 +35,7 @@ class Improvement:
     def value(self, U: Float[ndarray, "b P"]) -> Float[ndarray, " b"]:
         """Return −log EI at points of the cube."""
         mean, var = self.post.sum_moments(U)
-        sd = np.sqrt(np.maximum(var, SMALLEST_VARIANCE))
-        z = (self.best - (self.post.gp.mean + mean)) / sd
-        return -np.log(sd) - log_h(z)
+        return -log_improvement(self.best, self.post.gp.mean + mean, var)
 
     def gradient(
         self, U: Float[ndarray, "b P"]
@@ -76,6 +74,14 @@ class Averaged:
         shares = np.exp(logs - total)
         slopes = np.array([gradient for _, gradient in found])
         return -total, np.einsum("sb,sbp->bp", shares, slopes)
+
+
+def log_improvement(
+    best: float, mean: Float[ndarray, " b"], var: Float[ndarray, " b"]
+) -> Float[ndarray, " b"]:
+    """Return log EI over ``best`` from the moments of the sum."""
+    sd = np.sqrt(np.maximum(var, SMALLEST_VARIANCE))
+    return np.log(sd) + log_h((best - mean) / sd)
 
 
 def log_h(z: Float[ndarray, " b"]) -> Float[ndarray, " b"]:

@@ -25,6 +25,7 @@ from rich.table import Table
 
 import sumbo
 from sumbo.cli import program
+from sumbo.cli.choices import read_choices
 from sumbo.cli.objective import Command, load_function
 from sumbo.cli.parameters import declared, groups_from_text, settings_of, space_of
 from sumbo.errors import ArgumentError
@@ -84,6 +85,16 @@ def minimize(
     retries: Annotated[
         int, typer.Option(help="Repetitions of an evaluation that failed.")
     ] = 0,
+    choices: Annotated[
+        Path | None,
+        typer.Option(
+            help="A CSV file of whole points, with a column per parameter; its rows "
+            "are evaluated."
+        ),
+    ] = None,
+    repeats: Annotated[
+        bool, typer.Option(help="Rows of --choices may be evaluated again.")
+    ] = False,
     preset: Annotated[
         str | None,
         typer.Option(help="'paper' or 'paper-author': settings as in the paper."),
@@ -122,6 +133,8 @@ def minimize(
         "checkpoint": checkpoint,
         "on_error": on_error,
         "retries": retries,
+        "choices": None if choices is None else read_choices(choices, space),
+        "repeats": repeats,
         "preset": preset,
         **settings_of(setting or []),
     }

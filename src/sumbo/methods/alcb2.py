@@ -12,13 +12,15 @@ from sumbo.methods.base import METHODS, CandidateSearch, Info
 from sumbo.rng import split
 from sumbo.search import (
     Parts,
+    Table,
     draw_candidates,
     feasible_components,
     free_coordinates,
     minimise_sum,
+    pick,
 )
 from sumbo.surrogate import AdditiveState, Surrogate
-from sumbo.typing import Float, ndarray
+from sumbo.typing import Float, Int, ndarray
 
 
 @METHODS.register("alcb2")
@@ -36,6 +38,7 @@ class AdditiveLCB(CandidateSearch):
 
     cite: ClassVar[str] = "kandasamy2015"
     label: ClassVar[str] = "aLCB (β = 2)"
+    ignores_covariance: ClassVar[bool] = True
 
     beta: float = 2.0
 
@@ -59,6 +62,28 @@ class AdditiveLCB(CandidateSearch):
             out[i] = self._minimise(streams.candidates, surrogate)
             if i + 1 < q:
                 surrogate = surrogate.fantasised(out[i : i + 1])
+        return out, state, info
+
+    def choose(
+        self,
+        rng: np.random.Generator,
+        state: AdditiveState | None,
+        data: Data,
+        table: Table,
+        q: int,
+    ) -> tuple[Int[ndarray, " q"], AdditiveState, Info]:
+        """Return where the bound is least, each with the earlier ones fantasised."""
+        surrogate, state = self.update(split(rng).structure, state, data, q)
+        info = Info.of(surrogate)
+        surrogate = surrogate.fantasised(data.pending)
+        left, out = table.open.copy(), np.empty(q, dtype=int)
+        for i in range(q):
+            models = list(zip(surrogate.weights, surrogate.posteriors, strict=True))
+            bound = Bound(models=models, beta=self.beta)
+            out[i] = pick(left, bound.at(table.U))
+            left[out[i]] = table.repeats
+            if i + 1 < q:
+                surrogate = surrogate.fantasised(table.U[out[i : i + 1]])
         return out, state, info
 
     def _minimise(

@@ -18,3 +18,4 @@ class AdditiveThompson(ThompsonSampling):
     cite: ClassVar[str] = "wycoff2025"
     label: ClassVar[str] = "TS (additive)"
     draw: ClassVar[Drawing] = MARGINAL
+    ignores_covariance: ClassVar[bool] = True

@@ -13,11 +13,17 @@ from sumbo.errors import ArgumentError
 from sumbo.registry import Registry, nearest
 from sumbo.rng import split
 from sumbo.sampling.expansion import Drawing
-from sumbo.search import Candidates, CandidateSettings, minimise_draws
+from sumbo.search import (
+    Candidates,
+    CandidateSettings,
+    Table,
+    minimise_draws,
+    pick_each,
+)
 from sumbo.state import State
 from sumbo.structure import co_membership_matrix
 from sumbo.surrogate import AdditiveModel, AdditiveState, Surrogate
-from sumbo.typing import Float, Groups, ndarray
+from sumbo.typing import Float, Groups, Int, ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +71,10 @@ class Method(ABC):
     # Named sets of settings: "paper" is what the paper did, "paper-author" the same
     # with choices of public code by its author.
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    # Whether its search keeps to what ``data.domain.snap`` gives, and so to contexts.
+    takes_context: ClassVar[bool] = False
+    # Whether it ignores the covariance between parts; users are warned where it counts.
+    ignores_covariance: ClassVar[bool] = False
     # The class of what it remembers, None if it remembers nothing.
     remembers: ClassVar[type[State] | None] = None
 
@@ -80,6 +90,24 @@ class Method(ABC):
             data: All observations and pending points.
             q: How many points.
         """
+
+    def choose(
+        self, rng: np.random.Generator, state: Any, data: Data, table: Table, q: int
+    ) -> tuple[Int[ndarray, " q"], Any, Info]:
+        """Return the numbers of q points of a list, the new state, what was done.
+
+        A method may do without.
+
+        Raises:
+            ArgumentError: If it does.
+        """
+        del rng, state, data, table, q
+        able = [n for n in names() if METHODS.get(n).choose is not Method.choose]
+        msg = (
+            f"method={METHODS.name_of(type(self))!r} cannot choose from a list of "
+            f"points. Use one of {', '.join(able)}."
+        )
+        raise ArgumentError(msg)
 
     def surrogate(self, state: Any, data: Data) -> Surrogate | None:
         """Return the model given all data, None if there is none."""
@@ -165,6 +193,7 @@ PAPER_SEARCH = {
 class CandidateSearch(CandidateSettings, AdditiveModel, Method):
     """A method with an additive model whose parts are searched among candidates."""
 
+    takes_context: ClassVar[bool] = True
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         name: {**model, **PAPER_SEARCH} for name, model in AdditiveModel.presets.items()
     }
@@ -220,6 +249,29 @@ class ThompsonSampling(CandidateSearch):
             model.fitted_at,
         )
         return U, DrawState.of(model, candidates), Info.of(surrogate)
+
+    def choose(
+        self,
+        rng: np.random.Generator,
+        state: DrawState | None,
+        data: Data,
+        table: Table,
+        q: int,
+    ) -> tuple[Int[ndarray, " q"], DrawState, Info]:
+        """Return where q draws of the sum are least."""
+        streams = split(rng)
+        surrogate, model = self.update(streams.structure, state, data, q)
+        candidates = None
+        if state is not None and not surrogate.refitted:
+            candidates = state.candidates
+        post = surrogate.posterior
+
+        def product(v: Float[ndarray, "N n"]) -> Float[ndarray, "B n"]:
+            return table.whitened([post], model.fitted_at)[0].product(v)
+
+        draws = self.draw.total(streams.normals, post, table.U, q, product)
+        state = DrawState.of(model, candidates)
+        return pick_each(table, draws), state, Info.of(surrogate)
 
 
 def _settings(name: str) -> list[str]:

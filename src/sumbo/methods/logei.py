@@ -1,20 +1,27 @@
 """Expected improvement of the whole sum."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from sumbo.acquisition.improvement import Averaged, Improvement
+from sumbo.acquisition.improvement import Averaged, Improvement, log_improvement
 from sumbo.data import Data
 from sumbo.errors import require_positive_integer
+from sumbo.gp import Posterior
 from sumbo.methods.base import METHODS, Info, Method
 from sumbo.rng import split
 from sumbo.sampling.expansion import JOINT
-from sumbo.search import CandidateSettings, minimise_draws
+from sumbo.search import (
+    CandidateSettings,
+    Table,
+    minimise_draws,
+    pick,
+    pick_each,
+)
 from sumbo.search.whole import search_whole
 from sumbo.surrogate import AdditiveModel, AdditiveState, Surrogate
-from sumbo.typing import Float, ndarray
+from sumbo.typing import Float, Int, ndarray
 
 # How draws are searched; their candidates are used once.
 _SEARCH = CandidateSettings(fresh_candidates=True)
@@ -73,6 +80,7 @@ class LogExpectedImprovement(AdditiveModel, Method):
 
     cite: ClassVar[str] = "ament2023"
     label: ClassVar[str] = "log EI"
+    takes_context: ClassVar[bool] = True
 
     descents: int = 6
     candidates: int = 32
@@ -93,8 +101,7 @@ class LogExpectedImprovement(AdditiveModel, Method):
         surrogate = surrogate.fantasised(data.pending)
         out = np.empty((q, data.domain.dim))
         count = self._draws(data, q)
-        # One exploration step at a time: what pending points bring is not known yet.
-        explores = len(data.pending) == 0 and has_stagnated(data.y)
+        explores = self._explores(data)
         for i in range(q - count):
             target = STAGNATION.target * float(data.y.std()) if explores else 0.0
             out[i] = self._maximise(rng, surrogate, target if i == 0 else 0.0)
@@ -105,6 +112,55 @@ class LogExpectedImprovement(AdditiveModel, Method):
                 split(rng), JOINT, post, data, count, _SEARCH
             )
         return out, state, info
+
+    def choose(
+        self,
+        rng: np.random.Generator,
+        state: AdditiveState | None,
+        data: Data,
+        table: Table,
+        q: int,
+    ) -> tuple[Int[ndarray, " q"], AdditiveState, Info]:
+        """Return the rows of greatest log EI, then those of the least joint draws."""
+        surrogate, state = self.update(rng, state, data, q)
+        info, post, data = Info.of(surrogate), surrogate.posterior, surrogate.data
+        rows = table.whitened(surrogate.posteriors, state.fitted_at)
+        known = [
+            w.moments(p.y) for w, p in zip(rows, surrogate.posteriors, strict=True)
+        ]
+        surrogate = surrogate.fantasised(data.pending)
+        for u in data.pending:
+            rows = [w.append(u, w.gp.noise) for w in rows]
+        bests = [float(p.fitted().min()) for p in surrogate.posteriors]
+        left, count = table.open.copy(), self._draws(data, q)
+        target = (
+            STAGNATION.target * float(data.y.std()) if self._explores(data) else 0.0
+        )
+        out = np.empty(q, dtype=int)
+        for i in range(q - count):
+            each = [
+                np.log(weight) + log_improvement(best - target, mean, w.variances)
+                for weight, best, (mean, _), w in zip(
+                    surrogate.weights, bests, known, rows, strict=True
+                )
+            ]
+            k = out[i] = pick(left, -np.logaddexp.reduce(each))
+            left[k], target = table.repeats, 0.0
+            if i + 1 < q - count:
+                # The mean is observed there: it stays, and may be the new incumbent.
+                rows = [w.append(table.U[k], w.gp.noise) for w in rows]
+                bests = [min(b, m[k]) for b, (m, _) in zip(bests, known, strict=True)]
+        if count:
+            draws = JOINT.total(split(rng).normals, post, table.U, count)
+            out[q - count :] = pick_each(replace(table, open=left), draws)
+        return out, state, info
+
+    def _explores(self, data: Data) -> bool:
+        """Return whether the next point is an exploration step."""
+        # What pending points bring is not known yet, and values of other contexts do
+        # not say whether the search of this one has stagnated.
+        quiet = len(data.pending) == 0 and not data.given
+        return quiet and has_stagnated(data.y)
 
     def _draws(self, data: Data, q: int) -> int:
         """Return how many of the next q points are to be minimisers of draws."""
@@ -143,9 +199,16 @@ def improvement(surrogate: Surrogate, target: float) -> Improvement | Averaged:
     # Use the lowest posterior mean as the incumbent, because a low value may be noise.
     # Fantasised points count as observed, so that the next point looks elsewhere.
     each = tuple(
-        Improvement(post=post, best=float(post.fitted().min()) - target)
+        Improvement(post=post, best=_incumbent(post, surrogate.data) - target)
         for post in surrogate.posteriors
     )
     if len(each) == 1:
         return each[0]
     return Averaged(weights=surrogate.weights, models=each)
+
+
+def _incumbent(post: Posterior, data: Data) -> float:
+    """Return the least posterior mean among the observed points, in the context."""
+    if not data.given:
+        return float(post.fitted().min())
+    return float(post.predict_mean(data.domain.snap(post.X)).min())

@@ -8,7 +8,8 @@ import numpy as np
 
 from sumbo.data import Data
 from sumbo.methods.base import METHODS, Info, Method
-from sumbo.typing import Float, ndarray
+from sumbo.search import Table, pick_each
+from sumbo.typing import Float, Int, ndarray
 
 
 @METHODS.register("uniform")
@@ -18,6 +19,7 @@ class Uniform(Method):
 
     cite: ClassVar[str] = "bergstra2012"
     label: ClassVar[str] = "Random search"
+    takes_context: ClassVar[bool] = True
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {},
         "paper-author": {},
@@ -31,3 +33,10 @@ class Uniform(Method):
         if region is not None:
             return region.draw(rng, q), state, Info()
         return rng.random((q, data.domain.dim)), state, Info()
+
+    def choose(
+        self, rng: np.random.Generator, state: None, data: Data, table: Table, q: int
+    ) -> tuple[Int[ndarray, " q"], None, Info]:
+        """Return q uniform rows of those that are open."""
+        del data
+        return pick_each(table, rng.random((q, len(table.U)))), state, Info()

@@ -2,6 +2,7 @@
 
 import dataclasses
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,17 @@ import numpy as np
 from sumbo import checkpoint
 from sumbo.data import Data
 from sumbo.decompositions import DECOMPOSITIONS, Decomposition
-from sumbo.errors import ArgumentError, CheckpointError, MissingFunctionError
+from sumbo.errors import (
+    ArgumentError,
+    CheckpointError,
+    MissingFunctionError,
+    SumboError,
+)
 from sumbo.gp import Posterior
 from sumbo.methods import METHODS, Info, Method
+from sumbo.optimizer.caution import caution_about_choosing, caution_about_overlap
+from sumbo.optimizer.choices import Choices, choose
+from sumbo.optimizer.context import Context
 from sumbo.optimizer.engine import (
     Failure,
     Snapshot,
@@ -101,6 +110,8 @@ class Optimizer:
         self._now = Snapshot(history=History.empty(space))
         self.info = Info()
         self._slow = False  # whether a slow ask was reported
+        self._warned: tuple[str, ...] = ()
+        self._choices: Choices | None = None
         if x0 is None and y0 is not None:
             msg = f"y0={y0!r} are values without points. Pass the points as x0."
             raise ArgumentError(msg)
@@ -111,15 +122,51 @@ class Optimizer:
             self._remember(self._now.history.asked(space.numbers(x0), U))
 
     # ------------------------------------------------------------------ ask, tell
-    def ask(self, n: int | None = None) -> ndarray:
+    def ask(self, n: int | None = None, context: Any = None) -> ndarray:
         """Return the next point (K,), or n points (n, K) to evaluate in parallel.
 
         Points asked are pending until told; later asks take them into account.
+
+        Args:
+            n: How many points.
+            context: Values of parameters that are given this time, such as
+                ``{"load": 0.7}``; the others are asked. Points have all parameters.
         """
         q = 1 if n is None else as_count("n", n, 1)
-        X, self._now, self.info = self._engine.ask(self._now, q)
+        given = None if context is None else Context.of(context, self.space)
+        X, self._now, self.info = self._engine.ask(self._now, q, given)
         self._report_slow_ask(q)
+        method = self._engine.method
+        self._warn_once(
+            caution_about_overlap(method, self.method_name, self.info.groups)
+        )
         return X[0] if n is None else X
+
+    def choose(self, C: Any, n: int | None = None, *, repeats: bool = False) -> Any:
+        """Return the number of the next row of a table, or the numbers of n rows.
+
+        The rows are whole points: a catalogue of materials, machines or molecules. The
+        points chosen are pending until told: ``opt.tell(C[k], y)``.
+
+        Args:
+            C: Up to 100 000 points: an array, a list of dictionaries or a DataFrame.
+            n: How many rows.
+            repeats: Whether a row that was told or asked may be chosen again, as noisy
+                values are worth repeating. Otherwise equal rows count as one.
+
+        Raises:
+            ArgumentError: If a row is no point of the space, or the method cannot
+                choose.
+            ExhaustedError: If fewer rows are left.
+        """
+        q = 1 if n is None else as_count("n", n, 1)
+        self._choices = Choices.of(C, self.space, self._choices)
+        self._warn_once(caution_about_choosing(self._engine.method, self.method_name))
+        rows, self._now, self.info = choose(
+            self._engine, self._now, self._choices, q, repeats=repeats
+        )
+        self._report_slow_ask(q)
+        return int(rows[0]) if n is None else rows
 
     def tell(
         self, x: Any, y: Any = None, *, failed: bool = False, earlier: bool = False
@@ -172,6 +219,21 @@ class Optimizer:
         X, i = self._now.history.X, best_row(self.space, self._now.history)
         y = self._now.history.y
         return self.space.points(X[i : i + 1])[0], float(y[i])
+
+    def best_in(self, context: Mapping[str, Any]) -> tuple[ndarray, float]:
+        """Return the best point told in a context, and its value.
+
+        Raises:
+            SumboError: If no value has been told in this context.
+        """
+        given = Context.of(context, self.space)
+        X, y = self._now.history.X, self._now.history.y
+        there = np.where(given.matches(X), y, np.nan)
+        if not np.isfinite(there).any():
+            msg = f"no value has been told in context={dict(context)!r}."
+            raise SumboError(msg)
+        i = int(np.nanargmin(there))
+        return self.space.points(X[i : i + 1])[0], float(self.y[i])
 
     @property
     def pending(self) -> ndarray:
@@ -344,6 +406,11 @@ class Optimizer:
 
     def _remember(self, history: History) -> None:
         self._now = replace(self._now, history=history)
+
+    def _warn_once(self, message: str) -> None:
+        if message and message not in self._warned:
+            self._warned = (*self._warned, message)
+            warnings.warn(message, stacklevel=3)
 
     def _report_slow_ask(self, q: int) -> None:
         seconds, N = self.info.ask_cpu_s / q, len(self._now.history.y)

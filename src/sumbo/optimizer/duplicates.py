@@ -1,5 +1,6 @@
 """Nothing is asked twice by accident."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 
@@ -7,6 +8,8 @@ import numpy as np
 
 from sumbo.space import Categorical, Integer, Space
 from sumbo.typing import Float, ndarray
+
+Snap = Callable[[Float[ndarray, "n P"]], Float[ndarray, "n P"]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,21 +40,24 @@ def distinct(
     space: Space,
     U: Float[ndarray, "q P"],
     seen: Float[ndarray, "n P"],
+    snap: Snap | None = None,
 ) -> Float[ndarray, "q P"]:
     """Return representable points, none equal to another or to one already seen.
 
     A repeated point is moved a little, then further and further; in a small discrete
     space a random point that is left takes its place. Only when no point is left, or
     none is found, may a point repeat. Under constraints an infeasible point moves to
-    the nearest feasible one found.
+    the nearest feasible one found. ``snap`` gives representable points, by default
+    those of the space; a context, which has no constraints, brings its own.
     """
+    snap = snap or space.snap
     taken = {row.tobytes() for row in seen + 0.0}  # + 0.0: −0.0 equals 0.0
-    out = space.snap(U) + 0.0
+    out = snap(U) + 0.0
     if space.region is not None:
         out = space.region.nearest(out) + 0.0
     for i in range(len(out)):
         if out[i].tobytes() in taken:
-            out[i] = _another(rng, space, out[i], taken)
+            out[i] = _another(rng, space, snap, out[i], taken)
         taken.add(out[i].tobytes())
     return out
 
@@ -59,6 +65,7 @@ def distinct(
 def _another(
     rng: np.random.Generator,
     space: Space,
+    snap: Snap,
     u: Float[ndarray, " P"],
     taken: set[bytes],
 ) -> Float[ndarray, " P"]:
@@ -66,12 +73,15 @@ def _another(
         REPEATS.smallest_step, REPEATS.largest_step, REPEATS.tries
     ):
         moved = np.clip(u + scale * rng.standard_normal(len(u)), 0.0, 1.0)
-        moved = space.snap(moved[None])[0] + 0.0
+        moved = snap(moved[None])[0] + 0.0
         if space.region is not None:
             moved = space.region.nearest(moved[None], u[None])[0] + 0.0
         if moved.tobytes() not in taken:
             return moved
-    points = np.array(_all_points(space)).reshape(-1, space.dim)
+    # Each counts once where it is snapped to: a context holds some parameters.
+    points = snap(np.array(_all_points(space)).reshape(-1, space.dim)) + 0.0
+    points = np.array(list({v.tobytes(): v for v in points}.values()))
+    points = points.reshape(-1, space.dim)
     if space.region is not None:
         drawn = space.region.draw(rng, REPEATS.drawn) + 0.0
         points = np.vstack([points[space.region.feasible(points)], drawn])

@@ -15,7 +15,8 @@ from sumbo.data import Data, prepare
 from sumbo.decompositions import Decomposition
 from sumbo.errors import ArgumentError
 from sumbo.linalg import one_blas_thread
-from sumbo.methods import Info, Method, make
+from sumbo.methods import METHODS, Info, Method, make, names
+from sumbo.optimizer.context import Context
 from sumbo.optimizer.duplicates import distinct
 from sumbo.optimizer.history import History
 from sumbo.optimizer.violation import violations
@@ -106,15 +107,29 @@ class Engine:
         with one_blas_thread():
             return self.method.surrogate(now.state, self.data(now))
 
-    def ask(self, now: Snapshot, q: int) -> tuple[ndarray, Snapshot, Info]:
-        """Return q points in the user's numbers, what is known then, what was done."""
+    def ask(
+        self, now: Snapshot, q: int, context: Context | None = None
+    ) -> tuple[ndarray, Snapshot, Info]:
+        """Return q points in the user's numbers, what is known then, what was done.
+
+        Raises:
+            ArgumentError: If the method takes no context.
+        """
         begin = time.process_time()
+        if context is not None and not self.method.takes_context:
+            able = [name for name in names() if METHODS.get(name).takes_context]
+            msg = (
+                f"method={METHODS.name_of(type(self.method))!r} takes no context. Use "
+                f"one of {', '.join(able)}."
+            )
+            raise ArgumentError(msg)
         with one_blas_thread():
-            U, state, info, asked = self._propose(now, q)
+            U, state, info, asked = self._propose(now, q, context)
         rng = rng_at(self.seed, "distinct", now.steps)
         seen = np.vstack([now.history.U, now.history.pending_U])
-        U = distinct(rng, self.space, U, seen)
-        X = self.space.decode(U)
+        domain = context or self.space
+        U = distinct(rng, self.space, U, seen, domain.snap)
+        X = domain.decode(U)
         after = replace(
             now,
             history=now.history.asked(self.space.numbers(X), U),
@@ -125,19 +140,27 @@ class Engine:
         return X, after, replace(info, ask_cpu_s=time.process_time() - begin)
 
     def _propose(
-        self, now: Snapshot, q: int
+        self, now: Snapshot, q: int, context: Context | None
     ) -> tuple[Float[ndarray, "q P"], Any, Info, bool]:
         """Return points, state and info, and whether the method was asked."""
-        start = min(q, max(0, self.n_init - now.history.count))
-        if now.history.successes == 0:
-            start = q  # a model needs data; until then points are uniform
+        start = self.initial_count(now, q)
         first = self._initial(now.steps, start)
+        if context is not None:
+            first = context.snap(first)
         if start == q:
             return first, now.state, Info(), False
         data = self.data(now).with_pending(first)
+        if context is not None:
+            data = replace(data, domain=context, given=context.given)
         rng = rng_at(self.seed, "ask", now.steps)
         U, state, info = self.method.propose(rng, now.state, data, q - start)
         return np.vstack([first, U]), state, info, True
+
+    def initial_count(self, now: Snapshot, q: int) -> int:
+        """Return how many of the next q points belong to the initial design."""
+        if now.history.successes == 0:
+            return q  # a model needs data; until then points are uniform
+        return min(q, max(0, self.n_init - now.history.count))
 
     def _initial(self, step: int, count: int) -> Float[ndarray, "count P"]:
         steps = range(step, step + count)

@@ -11,7 +11,7 @@ from scipy.optimize import OptimizeResult
 from tqdm import tqdm
 
 from sumbo import checkpoint as files
-from sumbo.errors import CheckpointError, EvaluationError
+from sumbo.errors import CheckpointError, EvaluationError, ExhaustedError
 from sumbo.lock import exclusive
 from sumbo.methods import Method
 from sumbo.optimizer.asktell import Optimizer
@@ -42,6 +42,8 @@ def minimize(
     on_error: str = "raise",
     retries: int = 0,
     constraints: Any = (),
+    choices: Any = None,
+    repeats: bool = False,
     **settings: Any,
 ) -> OptimizeResult:
     """Return the best point found within a budget of evaluations.
@@ -73,6 +75,9 @@ def minimize(
         retries: How often an evaluation that failed is repeated, before ``on_error``
             applies. The reasons are in the result's ``failures``.
         constraints: What may be asked; see ``Optimizer``.
+        choices: A table of whole points, of which the next ones are chosen; see
+            ``Optimizer.choose``. The run ends when no row is left.
+        repeats: Whether rows of ``choices`` may be evaluated more than once.
         settings: ``preset``, ``transform``, ``init``, and settings of the method.
 
     Returns:
@@ -98,6 +103,7 @@ def minimize(
         opt = _start(bounds, seed, x0, y0, checkpoint, options)
         run = _Run(opt, fun, budget, batch, callback, checkpoint, on_error, retries)
         executor, slots = stack.enter_context(executor_of(workers))
+        run.choices, run.repeats = choices, repeats
         run.bar = stack.enter_context(_bar(progress, budget, opt))
         try:
             run.loop(executor, slots)
@@ -121,6 +127,8 @@ class _Run:
     checkpoint: str | Path | None
     on_error: str
     retries: int
+    choices: Any = None
+    repeats: bool = False
     bar: Any = None
     status: int = 0
     message: str = "budget used"
@@ -169,13 +177,28 @@ class _Run:
         if self.batch > 1:
             wanted = min(self.batch, left) if waiting == 0 else 0
             if wanted > 0:
-                queue.extend(self.opt.ask(wanted))
-                self.nit += 1
+                found = self._next(wanted)
+                queue.extend(found)
+                self.nit += bool(found)
             return
         # One at a time: later points see the earlier ones pending.
         for _ in range(min(slots - waiting, left)):
-            queue.append(self.opt.ask())
-            self.nit += 1
+            found = self._next(1)
+            queue.extend(found)
+            self.nit += len(found)
+
+    def _next(self, n: int) -> list[ndarray]:
+        """Return the next points: n, or as many as ``choices`` still have."""
+        if self.choices is None:
+            return list(self.opt.ask(n))
+        try:
+            self.opt.choose(self.choices, n, repeats=self.repeats)
+        except ExhaustedError as error:
+            self.message = "all choices are evaluated"
+            n = error.left
+            if n:
+                self.opt.choose(self.choices, n)
+        return list(self.opt.pending[len(self.opt.pending) - n :])
 
     def _failed_once_more(self, x: ndarray, evaluate: Callable[[], Any]) -> bool:
         """Return whether the point must be evaluated again; it is told otherwise."""

@@ -19,6 +19,7 @@ from sumbo.kernels import GroupKernel
 from sumbo.sampling.factors import PartFactor
 from sumbo.sampling.joint import sample_joint, update, update_alone
 from sumbo.sampling.marginal import sample_marginal_paired
+from sumbo.sampling.sums import sample_sum, sample_sum_marginal
 from sumbo.typing import Float, ndarray
 
 
@@ -179,13 +180,15 @@ class Drawing(NamedTuple):
         expand: Draws that can be refined, from the factors of the parts.
         sample: Values at candidates, where no refinement follows; parts on one
             coordinate take linear time.
+        total: Draws of the sum at whole points.
     """
 
     expand: Callable[
         [np.random.Generator, Posterior, list[PartFactor], int], list[Expansion]
     ]
     sample: Callable[..., list[Float[ndarray, "..."]]]
+    total: Callable[..., Float[ndarray, "n b"]]
 
 
-JOINT = Drawing(expand_joint, sample_joint)
-MARGINAL = Drawing(expand_marginal, sample_marginal_paired)
+JOINT = Drawing(expand_joint, sample_joint, sample_sum)
+MARGINAL = Drawing(expand_marginal, sample_marginal_paired, sample_sum_marginal)

@@ -38,7 +38,7 @@ from sumbo.typing import Float, Int, ndarray
 # seconds: the cost grows with their cube.
 MOST_DENSE = 1500
 # Random frequencies that all parts with more places share, and those of one at least.
-FREQUENCIES, FEWEST = 1024, 64
+FREQUENCIES, FEWEST = 512, 64
 # Doubles of draws, and of cosines or covariances, that are held at a time.
 MOST_VALUES = 2**24
 PANEL = 2**20
@@ -94,12 +94,17 @@ def sample_sum(
 
 
 def sample_sum_marginal(
-    rng: np.random.Generator, post: Posterior, X: Float[ndarray, "b P"], n: int
+    rng: np.random.Generator,
+    post: Posterior,
+    X: Float[ndarray, "b P"],
+    n: int,
+    product: Product | None = None,
 ) -> Float[ndarray, "n b"]:
     """Return the sums of n *independent* draws of the parts: [wycoff2025] Alg. 1.
 
     Their variance at a point is Σ_m σ_m², not that of the sum. Needs the exact solver.
     """
+    del product  # of the sum: parts have their own updates
     rows, B = np.vstack([X, post.X]), len(X)
     out = np.empty((n, B))
     for some in _turns(out):

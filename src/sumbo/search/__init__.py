@@ -10,12 +10,14 @@ from sumbo.search.components import (
 from sumbo.search.draws import Candidates, CandidateSettings, minimise_draws
 from sumbo.search.minimum import sample_minimum
 from sumbo.search.separable import Parts, minimise_sum
+from sumbo.search.table import Table, pick, pick_each
 
 __all__ = [
     "CandidateSettings",
     "Candidates",
     "Component",
     "Parts",
+    "Table",
     "by_group",
     "components",
     "draw_candidates",
@@ -23,5 +25,7 @@ __all__ = [
     "free_coordinates",
     "minimise_draws",
     "minimise_sum",
+    "pick",
+    "pick_each",
     "sample_minimum",
 ]

@@ -11,9 +11,9 @@ from sumbo.rng import split
 from sumbo.sampling.expansion import Draw, expand_joint
 from sumbo.sampling.growth import fresh_factors
 from sumbo.search.candidates import draw_candidates, free_coordinates
-from sumbo.search.components import by_group, components
+from sumbo.search.components import by_group, feasible_components
 from sumbo.search.separable import Parts, minimise_sum
-from sumbo.typing import Domain, Float, Groups, ndarray
+from sumbo.typing import Domain, Float, Groups, Region, ndarray
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,11 @@ class Cube:
     def blocks(self) -> Groups:
         """One coordinate per parameter."""
         return tuple((p,) for p in range(self.dim))
+
+    @property
+    def region(self) -> Region | None:
+        """None: all points are feasible."""
+        return None
 
     def snap(self, U: Float[ndarray, "n P"]) -> Float[ndarray, "n P"]:
         """Return the nearest points of the cube."""
@@ -55,7 +60,7 @@ def sample_minimum(
         step=0,
         kind="none",
     )
-    parts = components(post.gp.groups)
+    parts = feasible_components(post.gp.groups, data.domain)
     Z = draw_candidates(streams.candidates, data, parts, count)
     with one_blas_thread():
         each = by_group(parts, Z)

@@ -1,6 +1,8 @@
 """What every method promises."""
 
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -197,6 +199,58 @@ def check_exhausted_space(name: str, settings: Settings) -> None:
         require(opt.space.contains(opt.ask()), "asked a point outside the space")
 
 
+def check_choices(name: str, settings: Settings) -> None:
+    """Check ``choose``: rows of a list, none twice, exact when resumed."""
+    with claim(f"choosing with method {name!r}"), quiet():
+        if METHODS.get(name).choose is Method.choose:
+            return
+        space = Space.of(scenes.BOX)
+        C = space.decode(scenes.points(space, 14, "choices"))
+        runs = []
+        for keep in (lambda opt: opt, through_file):
+            opt = Optimizer(space, method=name, seed=13, n_init=DESIGN, **settings)
+            chosen: list[int] = []
+            for _ in range(6):
+                rows = opt.choose(C, 2)
+                chosen += rows.tolist()
+                opt = keep(opt)
+                opt.tell(C[rows[0]], scenes.value(space, C[rows[0]]))
+            require(len(set(chosen)) == 12, f"chose a row twice: {chosen}")
+            chosen.append(opt.choose(C, repeats=True))
+            require(max(chosen) < len(C), f"chose no row of the list: {chosen}")
+            runs.append(chosen)
+        require(runs[0] == runs[1], f"a resumed run chose {runs[1]}, not {runs[0]}")
+
+
+def check_contexts(name: str, settings: Settings) -> None:
+    """Check ``ask`` with a context: given values are kept, exact when resumed."""
+    with claim(f"contexts of method {name!r}"), quiet():
+        if not METHODS.get(name).takes_context:
+            return
+        runs = []
+        for keep in (lambda opt: opt, through_file):
+            opt = Optimizer(
+                scenes.MIXED, method=name, seed=14, n_init=DESIGN, **settings
+            )
+            given = [opt.space.as_dict(x) for x in opt.ask(4)]
+            asked = []
+            for point in given * 2:
+                context = dict(list(point.items())[1:3])
+                X = opt.ask(2, context=context)
+                _require_fresh(opt, X)
+                for x in X:
+                    found = opt.space.as_dict(x)
+                    require(
+                        all(found[key] == value for key, value in context.items()),
+                        f"asked {found} in the context {context}",
+                    )
+                opt = keep(opt)
+                opt.tell(X[0], scenes.value(opt.space, X[0]))
+                asked += [tuple(x) for x in X]
+            runs.append(asked)
+        require(runs[0] == runs[1], "a resumed run with contexts asks other points")
+
+
 METHOD_CHECKS: tuple[Callable[[str, Settings], None], ...] = (
     check_listing,
     check_saved_settings,
@@ -208,7 +262,17 @@ METHOD_CHECKS: tuple[Callable[[str, Settings], None], ...] = (
     check_batch,
     check_mixed_space,
     check_exhausted_space,
+    check_choices,
+    check_contexts,
 )
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Ignore the warnings of methods that take the parts as independent."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "method=.* takes the parts as independent")
+        yield
 
 
 def through_file(opt: Optimizer) -> Optimizer:

@@ -75,6 +75,7 @@ class QuadratureFeatures(Method):
 
     cite: ClassVar[str] = "mutny2018"
     label: ClassVar[str] = "QFF"
+    takes_context: ClassVar[bool] = True
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {},
         # The "hyperparameter 0.1" of [wycoff2025] read as ℓ in exp(−d²/ℓ).
