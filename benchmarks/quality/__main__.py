@@ -19,8 +19,9 @@ from pathlib import Path
 from benchmarks.quality.report import report
 from benchmarks.quality.rivals import lacking
 from sumbo.errors import SumboError
-from sumbo.study.design import Design, load_design, select
+from sumbo.study.design import Design, select
 from sumbo.study.engine import Summary, run, status
+from sumbo.study.reading import load_design
 from sumbo.study.storage import filename
 
 DESIGN = Path(__file__).parent / "designs" / "quality.toml"

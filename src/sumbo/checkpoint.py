@@ -25,7 +25,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from sumbo.errors import CheckpointError
+from sumbo.errors import CheckpointError, require_path
 from sumbo.lock import beside
 from sumbo.typing import ndarray
 
@@ -68,6 +68,7 @@ def save(
         CheckpointError: If the folder does not exist, the file cannot be written, or
             something in it cannot be saved.
     """
+    require_path("path", path)
     target = Path(os.path.realpath(path))  # replace what a link points to, not the link
     if not target.parent.is_dir():
         msg = f"path={str(path)!r}: the folder {str(target.parent)!r} does not exist."
@@ -134,6 +135,7 @@ def load(
         CheckpointError: If the file is missing, damaged, of something else, or of a
             newer sumbo.
     """
+    require_path("path", path)
     name = f"path={str(path)!r}"
     try:
         _require_file(name, Path(path))

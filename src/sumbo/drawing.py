@@ -63,5 +63,10 @@ def look(method: str) -> Look:
 def label(method: str) -> str:
     """Return what a figure calls ``method``: its label, or its name without one."""
     if method not in METHODS.names():
-        return method
+        return plain(method)
     return str(getattr(METHODS.get(method), "label", method))
+
+
+def plain(text: str) -> str:
+    """Return the text such that matplotlib reads no formula into a user's name."""
+    return text.replace("$", r"\$")

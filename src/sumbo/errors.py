@@ -1,6 +1,7 @@
 """Every error sumbo raises on purpose: argument, value, remedy."""
 
 import math
+import os
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,17 @@ class ProblemError(SumboError, RuntimeError):
 
 class StudyError(SumboError, RuntimeError):
     """A study's files or settings are not usable; nothing was overwritten."""
+
+
+def require_path(name: str, value: Any) -> None:
+    """Check an argument that names a file.
+
+    Raises:
+        ArgumentError: If it is neither a string nor a path.
+    """
+    if not isinstance(value, (str, bytes, os.PathLike)):
+        msg = f"{name}={value!r} is not a path. Pass a string, such as 'run.npz'."
+        raise ArgumentError(msg)
 
 
 def require_positive_integer(name: str, value: Any) -> None:

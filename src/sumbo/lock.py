@@ -16,7 +16,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from sumbo.errors import CheckpointError
+from sumbo.errors import CheckpointError, require_path
 
 # Longer names, in bytes, leave no room for an ending: file systems take 255.
 _LONGEST_NAME = 200
@@ -37,7 +37,9 @@ def exclusive(path: str | os.PathLike[str]) -> Iterator[None]:
 
     Raises:
         CheckpointError: If another process holds it, or the lock cannot be made.
+        ArgumentError: If it is no path.
     """
+    require_path("checkpoint", path)
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():  # filelock would make it
         msg = f"path={str(path)!r}: the folder {str(target.parent)!r} does not exist."

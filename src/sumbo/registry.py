@@ -3,8 +3,10 @@
 import difflib
 import importlib
 import pkgutil
+import traceback
 from collections.abc import Callable, Iterable
 from importlib.metadata import entry_points
+from types import ModuleType
 from typing import Any, Generic, TypeVar, cast
 
 from sumbo.errors import ArgumentError, UnknownNameError
@@ -32,6 +34,27 @@ def require_one_of(name: str, value: Any, known: Iterable[str]) -> None:
     if value not in known:
         msg = f"{name}={value!r} is unknown. {nearest(str(value), known)}"
         raise ArgumentError(msg)
+
+
+def import_named(name: str) -> ModuleType:
+    """Return the module called ``name``, which is a user's and may do anything.
+
+    Raises:
+        ArgumentError: If it is not found, or raises or exits while it is imported.
+    """
+    if not all(word.isidentifier() for word in name.split(".")):
+        msg = f"module {name!r} is no name of a module. Write one, as in package.module"
+        raise ArgumentError(f"{msg}.")
+    try:
+        return importlib.import_module(name)
+    except (Exception, SystemExit) as error:
+        reason = " ".join("".join(traceback.format_exception_only(error)).split())
+        frames = traceback.extract_tb(error.__traceback__)
+        ours = ("<frozen", __file__, importlib.__file__)
+        theirs = [f for f in frames if not f.filename.startswith(ours)]
+        where = f" ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else ""
+        msg = f"module {name!r} cannot be imported: {reason}{where}. Mend it, or check"
+        raise ArgumentError(f"{msg} the name and the folder.") from error
 
 
 class Registry(Generic[T]):

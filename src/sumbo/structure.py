@@ -1,6 +1,7 @@
 """Additive structures: groups of coordinates that cover the cube, overlaps allowed."""
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,13 @@ def as_groups(groups: Any, dim: int | None = None) -> Groups:
             f"(0 to {dim - 1}). Remove it."
         )
         raise ArgumentError(msg)
-    missing = sorted(set(range(dim)) - {p for group in out for p in group})
-    if missing:
+    named = {p for group in out for p in group}
+    if len(named) < dim:
+        # Not all of them: a mistyped coordinate may be larger than the memory.
+        missing = list(islice((p for p in range(dim) if p not in named), 20))
         names = ", ".join(str(p) for p in missing)
+        if len(missing) < dim - len(named):
+            names += f", … ({dim - len(named)} in all)"
         remedy = ", ".join(f"({p},)" for p in missing[:3])
         if len(missing) > 3:
             remedy += ", …"

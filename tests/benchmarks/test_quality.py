@@ -17,7 +17,7 @@ from sumbo.optimizer import Optimizer
 from sumbo.problems import PROBLEMS
 from sumbo.space import Space
 from sumbo.study.cell import initial_points, run_cell
-from sumbo.study.design import load_design
+from sumbo.study.reading import load_design
 from sumbo.study.results import load
 from sumbo.study.storage import decode, encode, write_design, write_record
 
@@ -94,7 +94,7 @@ def test_every_added_problem_and_method_is_tested_here(quality):
 @pytest.mark.parametrize("path", DESIGNS, ids=lambda path: path.stem)
 def test_design_imports_the_modules_that_it_needs(path):
     # In a new process, because all modules of the benchmark may be loaded in this one.
-    code = "import sys; from sumbo.study.design import load_design;"
+    code = "import sys; from sumbo.study.reading import load_design;"
     code += "print(load_design(sys.argv[1]).name)"
     command = [sys.executable, "-c", code, str(path)]
     options = {"cwd": ROOT, "capture_output": True, "text": True}

@@ -10,7 +10,7 @@ import study_fakes as fakes
 from sumbo.errors import StudyError
 from sumbo.methods import METHODS
 from sumbo.study import load_design, select
-from sumbo.study.design import design_from
+from sumbo.study.reading import design_from
 
 STUDIES = Path(__file__).parents[2] / "studies"
 TOML = """
@@ -136,7 +136,8 @@ def test_a_folder_is_no_design(tmp_path):
 
 def test_modules_of_a_design_can_register_names(tmp_path, monkeypatch):
     (tmp_path / "sumbo_test_plugin.py").write_text(
-        "from sumbo.methods import METHODS\nMETHODS.register('mine')(object())\n"
+        "from sumbo.methods import METHODS\n"
+        "METHODS.register('mine')(type('Mine', (METHODS.get('ts'),), {}))\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     text = TOML.replace('7 = ["ts"]', '7 = ["mine"]')

@@ -4,23 +4,24 @@ import sys
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 import sumbo
-from sumbo.cli import demo, listings, minimize, study
+from sumbo.cli import demo, listings, minimize, output, study
 from sumbo.cli.parameters import Ordered
 from sumbo.errors import SumboError
 
 
 class _Typer(typer.Typer):
-    """A Typer whose commands end with one line when sumbo refuses something."""
+    """A Typer whose commands end with one line when something is refused."""
 
     def __call__(self, *args: object, **kwargs: object) -> object:
+        output.survive_odd_text()
         try:
             return super().__call__(*args, **kwargs)
-        except SumboError as error:
-            console = Console(stderr=True)
-            console.print(f"[bold red]Error:[/] {error}", highlight=False)
+        except (SumboError, OSError, MemoryError) as error:
+            reason = str(error) or type(error).__name__
+            line = output.marked("Error:", "bold red", reason)
+            output.console(stderr=True, soft_wrap=True).print(line)
             sys.exit(2)
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from sumbo import study
+from sumbo.cli.output import console
 from sumbo.cli.study import show
 
 
@@ -17,13 +17,13 @@ def demo(
     ] = None,
 ) -> None:
     """Run a small study end to end: table, figures and report, in two minutes."""
-    console = Console()
-    console.print(
+    shown = console()
+    shown.print(
         "Thompson sampling with (ts) and without (ats) the correlation between parts, "
         "and the additive confidence bound (alcb2), on random additive functions."
     )
     study.run(study.load_design(_smoke()), out, jobs=jobs)
-    show(out, console)
+    show(out, shown)
 
 
 def _smoke() -> Path:

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 
 from sumbo import problems as all_problems
+from sumbo.cli.output import console, require_writable
+from sumbo.errors import ArgumentError
 from sumbo.methods import METHODS
 from sumbo.problems.base import available, info
 from sumbo.problems.shear.files import locate
@@ -22,16 +24,16 @@ def methods(
     ] = None,
 ) -> None:
     """List the methods, or the settings of one."""
-    console = Console()
+    shown = console()
     if name is None:
         table = Table("method", "label", "what it returns", "cite")
         for key in METHODS.names():
             cls = METHODS.get(key)
             table.add_row(key, cls.label, _summary(cls), cls.cite)
-        console.print(table)
+        shown.print(table)
         return
     cls = METHODS.get(name)
-    console.print(inspect.getdoc(cls) or "", highlight=False, markup=False)
+    shown.print(inspect.getdoc(cls) or "")
     columns = [f"preset {preset}" for preset in cls.presets]
     table = Table("setting", "default", *columns, title=f"settings of {name}")
     for field in dataclasses.fields(cls):  # pyright: ignore[reportArgumentType]
@@ -40,7 +42,7 @@ def methods(
             for settings in cls.presets.values()
         ]
         table.add_row(field.name, repr(field.default), *presets)
-    console.print(table)
+    shown.print(table)
 
 
 def problems(
@@ -60,7 +62,7 @@ def problems(
     ] = 0,
 ) -> None:
     """List the test problems, or describe and draw one."""
-    console = Console()
+    shown = console()
     if name is None:
         table = Table("problem", "dim", "cost", "needs", "installed", "what it is")
         for key in all_problems.names():
@@ -69,10 +71,10 @@ def problems(
             table.add_row(
                 key, str(row.dim), row.cost, row.needs or "–", ready, row.description
             )
-        console.print(table)
+        shown.print(table)
         return
     if name == "fetch":
-        _fetch(of, console)
+        _fetch(of, shown)
         return
     row = info(name)
     ready, reason = available(name)
@@ -80,21 +82,32 @@ def problems(
     for field in dataclasses.fields(row):
         table.add_row(field.name, str(getattr(row, field.name)))
     table.add_row("installed", "yes" if ready else f"no: {reason}")
-    console.print(table)
+    shown.print(table)
     if plot:
         path = out or Path(f"{file_stem(name)}.png")
+        _require_picture(path)
         _draw(name, seed, path)
-        console.print(f"wrote {path}")
+        shown.print(f"wrote {path}")
 
 
-def _fetch(name: str | None, console: Console) -> None:
+def _fetch(name: str | None, shown: Console) -> None:
     if name is None:
-        console.print("Name a problem: sumbo problems fetch kids-1000", markup=False)
+        shown.print("Name a problem: sumbo problems fetch kids-1000")
         raise typer.Exit(2)
     for file in info(name).data:
-        console.print(f"{locate(file, problem=name)}", highlight=False, soft_wrap=True)
+        shown.print(f"{locate(file, problem=name)}", soft_wrap=True)
     if not info(name).data:
-        console.print(f"{name} needs no data files.", markup=False)
+        shown.print(f"{name} needs no data files.")
+
+
+def _require_picture(path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    known = Figure().canvas.get_supported_filetypes()
+    if path.suffix.lower().removeprefix(".") not in known:
+        msg = f"--out {str(path)!r} does not end as a picture does. Choose .png, .svg "
+        raise ArgumentError(f"{msg}or .pdf.")
+    require_writable("--out", path)
 
 
 def _draw(name: str, seed: int, path: Path) -> None:

@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -27,10 +26,12 @@ import sumbo
 from sumbo.cli import program
 from sumbo.cli.choices import read_choices
 from sumbo.cli.objective import Command, load_function
+from sumbo.cli.output import console, marked, require_writable, write_text
 from sumbo.cli.parameters import declared, groups_from_text, settings_of, space_of
-from sumbo.errors import ArgumentError
+from sumbo.errors import ArgumentError, CheckpointError, EvaluationError, StudyError
 from sumbo.space import Space
 
+_STANDARD_OUTPUT = ("-", "/dev/stdout")
 _INTERRUPTED = 130  # as shells count it: 128 + SIGINT
 
 
@@ -121,7 +122,8 @@ def minimize(
         declared(ctx, bounds=bounds, real=real, integer=integer, choice=choice)
     )
     objective = _objective(function, command, space, timeout)
-    console = Console(stderr=True, quiet=quiet)
+    if json_file is not None and str(json_file) not in _STANDARD_OUTPUT:
+        require_writable("--json", json_file)
     options: dict[str, Any] = {
         "budget": budget,
         "method": method,
@@ -138,16 +140,40 @@ def minimize(
         "preset": preset,
         **settings_of(setting or []),
     }
-    result = _run(objective, space, options, console)
-    if json_file is not None:
-        _write_json(result, json_file)
-    if not quiet:
-        # Standard output is for the JSON when that was asked for.
-        Console(stderr=str(json_file) == "-").print(_table(result))
+    try:
+        result = _run(objective, space, options, console(stderr=True, quiet=quiet))
+    except (EvaluationError, CheckpointError) as error:
+        if error.result is not None:  # the values so far, which nobody else has
+            _present(error.result, json_file, quiet=quiet)
+        raise
+    _present(result, json_file, quiet=quiet)
     if result.status == _INTERRUPTED:
         _end_now()
     if not result.success:
         raise typer.Exit(1)
+
+
+def _present(result: Any, json_file: Path | None, *, quiet: bool) -> None:
+    """Show the result, and write it if that was asked for.
+
+    Raises:
+        ArgumentError: If it cannot be written; it was printed as JSON then.
+    """
+    if not quiet:
+        # Standard output is for the JSON when that was asked for.
+        console(stderr=str(json_file) in _STANDARD_OUTPUT).print(_table(result))
+    if json_file is None:
+        return
+    text = _as_json(result)
+    if str(json_file) in _STANDARD_OUTPUT:
+        typer.echo(text)
+        return
+    try:
+        write_text(json_file, f"{text}\n")
+    except (OSError, StudyError) as error:
+        typer.echo(text)
+        msg = f"--json {str(json_file)!r} cannot be written ({error}). The result is "
+        raise ArgumentError(f"{msg}printed instead.") from error
 
 
 @contextlib.contextmanager
@@ -197,16 +223,16 @@ def _objective(
     return load_function(str(function))
 
 
-def _run(objective: Any, space: Space, options: dict[str, Any], console: Any) -> Any:
+def _run(objective: Any, space: Space, options: dict[str, Any], shown: Any) -> Any:
     columns = (
-        TextColumn("[bold]{task.description}"),
+        TextColumn("{task.description}", style="bold", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn("best {task.fields[best]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with _interruptible(), Progress(*columns, console=console) as progress:
+    with _interruptible(), Progress(*columns, console=shown) as progress:
         task = progress.add_task(options["method"], total=options["budget"], best="–")
 
         def evaluate(x: Any) -> float:
@@ -214,7 +240,7 @@ def _run(objective: Any, space: Space, options: dict[str, Any], console: Any) ->
                 return objective(x)
             except Exception as error:
                 where = ", ".join(f"{k}={v}" for k, v in space.as_dict(x).items())
-                console.print(f"[red]failed[/] at {where}: {error}", highlight=False)
+                shown.print(marked("failed", "red", f"at {where}: {error}"))
                 raise
 
         def show(result: Any) -> None:
@@ -238,7 +264,7 @@ def _table(result: Any) -> Table:
     return table
 
 
-def _write_json(result: Any, path: Path) -> None:
+def _as_json(result: Any) -> str:
     space: Space = result.space
     value = {
         "x": None if result.x is None else space.as_dict(result.x),
@@ -253,8 +279,4 @@ def _write_json(result: Any, path: Path) -> None:
             for x, y in zip(result.x_iters, result.func_vals, strict=True)
         ],
     }
-    text = json.dumps(value, indent=1)
-    if str(path) == "-":
-        typer.echo(text)
-    else:
-        path.write_text(text + "\n", encoding="utf-8")
+    return json.dumps(value, indent=1)

@@ -1,6 +1,5 @@
 """Objectives of the command line: a Python function, or any program."""
 
-import importlib
 import math
 import shlex
 import string
@@ -12,6 +11,7 @@ from typing import Any
 
 from sumbo.cli import program
 from sumbo.errors import ArgumentError, EvaluationError
+from sumbo.registry import import_named
 from sumbo.space import Space
 
 _SHOWN = 200  # characters of a program's last line, in an error
@@ -23,16 +23,14 @@ def load_function(spec: str) -> Callable[[Any], float]:
     Raises:
         ArgumentError: If the module or the function is not there.
     """
-    module_name, colon, name = spec.partition(":")
-    if not colon or not name:
+    module_name, _, name = spec.partition(":")
+    words = [*module_name.split("."), *name.split(".")]
+    if not all(word.isidentifier() for word in words):
         msg = f"{spec!r} is not of the form package.module:function."
         raise ArgumentError(msg)
     sys.path.insert(0, str(Path.cwd()))  # as ``python -m`` does
     try:
-        function = importlib.import_module(module_name)
-    except ImportError as error:
-        msg = f"module {module_name!r} cannot be imported: {error}."
-        raise ArgumentError(msg) from error
+        function = import_named(module_name)
     finally:
         sys.path.pop(0)
     for attribute in name.split("."):
@@ -91,6 +89,12 @@ class Command:
                 f"({', '.join(space.names)}). Declare it: --real {unknown[0]}:0:1."
             )
             raise ArgumentError(msg)
+        try:
+            for word in words:
+                word.format(**dict.fromkeys(space.names, "0.5"))
+        except (LookupError, ValueError, AttributeError, MemoryError) as error:
+            msg = f"--command {template!r} cannot be filled in: {error}. Values are "
+            raise ArgumentError(f"{msg}texts; write {{name}} alone.") from error
         return cls(words=words, space=space, timeout=timeout)
 
     def __call__(self, x: Any) -> float:

@@ -3,14 +3,17 @@
 import json
 from collections.abc import Callable, Sequence
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
 
 from sumbo.errors import ArgumentError
+from sumbo.optimizer import minimize
 from sumbo.space import Categorical, Integer, Parameter, Real, Space
 
+_MOST_PARAMETERS = 100_000  # more are a slip, and would fill the memory
 _GIVEN = "sumbo.given"  # names of the options, in a context's meta
 
 
@@ -65,21 +68,25 @@ def groups_from_text(text: str | None) -> Any:
     if text is None or not any(mark in text for mark in ",;"):
         return text
     groups = [[word.strip() for word in part.split(",")] for part in text.split(";")]
-    return [[int(w) if w.isdigit() else w for w in g if w] for g in groups]
+    return [[int(w) if w.isdecimal() else w for w in g if w] for g in groups]
 
 
 def settings_of(pairs: list[str]) -> dict[str, Any]:
     """Return method settings from ``key=value`` options; values are read as JSON.
 
     Raises:
-        ArgumentError: If an option has no ``=``.
+        ArgumentError: If an option has no ``=``, or names what is no setting.
     """
+    others = {"preset", *signature(minimize).parameters} - {"settings"}
     out: dict[str, Any] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
-        if not equals:
+        if not equals or not key.strip():
             msg = f"--set {pair!r} is not KEY=VALUE, as in candidates=300."
             raise ArgumentError(msg)
+        if key.strip() in others:
+            msg = f"--set {pair!r}: {key.strip()!r} is no setting of a method. See"
+            raise ArgumentError(f"{msg} `sumbo minimize --help` and `sumbo methods`.")
         try:
             out[key.strip()] = json.loads(value)
         except json.JSONDecodeError:
@@ -94,6 +101,9 @@ def _bounds(text: str, first: int) -> list[Parameter]:
         msg = f"--bounds {text!r} is not LO:HI, or LO:HI*TIMES, as in 0:1*10."
         raise ArgumentError(msg)
     lo, hi = (_number(field, "--bounds", text) for field in fields)
+    if not 1 <= int(times or 1) <= _MOST_PARAMETERS:
+        msg = f"--bounds {text!r}: TIMES is not from 1 to {_MOST_PARAMETERS}."
+        raise ArgumentError(msg)
     return [Real(f"x{first + i}", lo, hi) for i in range(int(times or 1))]
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sumbo import study
+from sumbo.cli.output import console, marked, require_writable
 from sumbo.errors import ArgumentError
 from sumbo.study import tables
 
@@ -58,7 +59,7 @@ def run(
         study.load_design(design),
         problems=_words(problems),
         methods=_words(methods),
-        batch=None if batch is None else tuple(int(b) for b in batch.split(",")),
+        batch=_sizes(batch),
         replicates=replicates,
     )
     summary = study.run(
@@ -71,14 +72,13 @@ def run(
         progress=not quiet,
         done=tuple(done or ()),
     )
-    console = Console()
+    shown = console()
     for problem, reason in summary.skipped:
-        console.print(f"[yellow]skipped[/] {problem}: {reason}", highlight=False)
-    console.print(
+        shown.print(marked("skipped", "yellow", f"{problem}: {reason}"))
+    shown.print(
         f"{summary.done} cells done, {summary.failed} failed, {summary.before} done "
         f"before, of {summary.cells}; {summary.seconds:.0f} s. Next: "
-        f"sumbo study report {out}",
-        highlight=False,
+        f"sumbo study report {out}"
     )
     if summary.failed:
         raise typer.Exit(1)
@@ -88,11 +88,10 @@ def run(
 def status(folder: Folder) -> None:
     """Show how far a study is, and what failed."""
     now = study.status(folder)
-    console = Console()
-    console.print(
+    shown = console()
+    shown.print(
         f"{now.name}: {now.done} of {now.cells} cells done, {len(now.failures)} "
-        f"failed, {now.left} left",
-        highlight=False,
+        f"failed, {now.left} left"
     )
     for cell, known in now.unfinished:
         of = cell.n_init + cell.acquisitions
@@ -100,15 +99,14 @@ def status(folder: Folder) -> None:
             f"unfinished {cell.name}: {known} of {of} evaluations", highlight=False
         )
     for failure in now.failures:
-        console.print(
-            f"[red]failed[/] {failure.cell.name}: {failure.reason}", highlight=False
-        )
+        reason = f"{failure.cell.name}: {failure.reason}"
+        shown.print(marked("failed", "red", reason))
 
 
 @app.command()
 def report(folder: Folder) -> None:
     """Draw the figures and write the report, a single HTML page."""
-    show(folder, Console())
+    show(folder, console())
 
 
 @app.command()
@@ -124,21 +122,22 @@ def export(
     ] = None,
 ) -> None:
     """Write all evaluations into one table, or add new runs to a folder of rows."""
-    console = Console()
+    shown = console()
     if out is None and rows is None:
         msg = "--out and --rows are both missing. Name a file or a folder."
         raise ArgumentError(msg)
     if out is not None:
-        console.print(f"wrote {study.export(folder, out)}", highlight=False)
+        require_writable("--out", out)
+        shown.print(f"wrote {study.export(folder, out)}")
     if rows is not None:
         parts = study.export_rows(folder, rows)
         for part in parts:
-            console.print(f"wrote {part}", highlight=False)
+            shown.print(f"wrote {part}")
         if not parts:
-            console.print(f"{rows} holds all runs already", highlight=False)
+            shown.print(f"{rows} holds all runs already")
 
 
-def show(folder: Path, console: Console) -> Path:
+def show(folder: Path, shown: Console) -> Path:
     """Return the path of the report after writing it and printing its main table."""
     path = study.report(folder, extra_figures=_illustrations())
     results = study.load(folder)
@@ -147,10 +146,10 @@ def show(folder: Path, console: Console) -> Path:
         table = Table(*header, title=f"median best value, batch {batch}")
         for row in rows:
             table.add_row(*[str(cell) for cell in row])
-        console.print(table)
+        shown.print(table)
     for answer in study.verdicts(results):
-        console.print(answer.headline, highlight=False)
-    console.print(f"report: {path}", highlight=False)
+        shown.print(answer.headline)
+    shown.print(f"report: {path}")
     return path
 
 
@@ -182,6 +181,14 @@ def _illustrations() -> list[tuple[str, str, Callable[[Path], Any]]]:
             drawn_by(illustrations.conditional_independence),
         ),
     ]
+
+
+def _sizes(text: str | None) -> tuple[int, ...] | None:
+    try:
+        return None if text is None else tuple(int(word) for word in text.split(","))
+    except ValueError as error:
+        msg = f"--batch {text!r} is not a list of batch sizes, as in 1,10."
+        raise ArgumentError(msg) from error
 
 
 def _words(text: str | None) -> tuple[str, ...] | None:

@@ -8,11 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from sumbo.errors import ArgumentError, NotPositiveDefiniteError
+from sumbo.errors import (
+    ArgumentError,
+    NotPositiveDefiniteError,
+    require_positive_integer,
+)
 from sumbo.gp.adam import Slope, climb
 from sumbo.gp.evidence import Evidence, Hyperparameters
 from sumbo.linalg import one_blas_thread
-from sumbo.rng import rng_at
+from sumbo.rng import as_seed, rng_at
 from sumbo.typing import Float, ndarray
 
 # Mode of the prior of a length-scale: this times √d for a group of d coordinates of the
@@ -102,6 +106,11 @@ class MapFit:
     spans: Any = None
     priors: Priors = Priors()
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        require_positive_integer("starts", self.starts)
+        require_positive_integer("steps", self.steps)
+        as_seed(self.seed)
 
     def __call__(
         self, evidence: Evidence, y: Float[ndarray, " N"], start: Hyperparameters

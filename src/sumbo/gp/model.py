@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from inspect import signature
 from typing import Any, TypeVar
 
 import numpy as np
@@ -135,6 +136,7 @@ class AdditiveGP:
         """
         X, y = as_data(X, y, self.dim)
         solver = _named(SOLVERS, how)
+        _require_known(solver, how, settings)
         if self.noise == 0:
             require_no_contradictions(X, y)
         return Posterior(gp=self, X=X, y=y, solver=solver(self, X, **settings))
@@ -153,8 +155,10 @@ class AdditiveGP:
             settings: Fields of ``sumbo.gp.fit.MapFit`` or ``AdamFit``.
         """
         X, y = as_data(X, y, self.dim)
-        fitter = _named(FITS, how)(**settings)
-        chosen, events = _subset(len(X), settings.get("seed", 0))
+        fit = _named(FITS, how)
+        _require_known(fit, how, settings)
+        fitter = fit(**settings)
+        chosen, events = _subset(len(X), getattr(fitter, "seed", 0))
         X, y = X[chosen], y[chosen]
         theta, info = fitter(self.evidence(X), y, self.hyperparameters())
         info = replace(info, events=(*events, *info.events))
@@ -242,6 +246,21 @@ def _named(options: Mapping[str, T], how: str) -> T:
         msg = f"how={how!r} is unknown. {nearest(str(how), options)}"
         raise UnknownNameError(msg)
     return options[how]
+
+
+def _require_known(options: Callable[..., Any], how: str, settings: Any) -> None:
+    """Check that all settings are keyword arguments.
+
+    Raises:
+        ArgumentError: If one is not; the nearest names are suggested.
+    """
+    parameters = signature(options).parameters.values()
+    known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    for name in settings:
+        if name not in known:
+            hint = nearest(name, known) if known else "It has no settings."
+            msg = f"{name}={settings[name]!r} is no setting of how={how!r}. {hint}"
+            raise ArgumentError(msg)
 
 
 def _cut(

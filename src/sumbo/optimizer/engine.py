@@ -31,6 +31,7 @@ TRANSFORMS = ("auto", "standardise", "log", "none")
 DESIGNS = ("uniform", "sobol")
 # Presets whose default transform is "standardise".
 PAPER_PRESETS = ("paper", "paper-author")
+_MOST_SOBOL = 21_201  # coordinates for which there are direction numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +195,11 @@ def make_engine(
     init: str = "uniform",
     settings: Any = None,
 ) -> Engine:
-    """Return the engine of a run, its arguments checked."""
+    """Return the engine of a run, its arguments checked.
+
+    Raises:
+        ArgumentError: If one of them cannot be used.
+    """
     settings = dict(settings or {})
     if space.region is not None:
         space.region.require_points()
@@ -202,6 +207,9 @@ def make_engine(
         transform = "standardise" if preset in PAPER_PRESETS else "auto"
     require_one_of("transform", transform, TRANSFORMS)
     require_one_of("init", init, DESIGNS)
+    if init == "sobol" and space.dim > _MOST_SOBOL:
+        msg = f"init='sobol' reaches {_MOST_SOBOL} coordinates, the space has "
+        raise ArgumentError(f"{msg}{space.dim}. Pass init='uniform'.")
     if groups is not None:
         settings["groups"] = as_setting(groups, space)
     return Engine(

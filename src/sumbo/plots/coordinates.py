@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from sumbo.drawing import plain
 from sumbo.errors import ArgumentError
 from sumbo.gp import Posterior
-from sumbo.plots.style import Axes, plain
+from sumbo.plots.style import Axes
 from sumbo.space import Categorical, Integer, Parameter, Space
 from sumbo.typing import Float, ndarray
 
@@ -60,6 +61,7 @@ def coordinates_of(
     Raises:
         ArgumentError: If names or bounds do not fit the number of coordinates.
     """
+    require_posterior(post)
     P = post.gp.dim
     if bounds is None:
         out = _bare(post.X)
@@ -79,6 +81,17 @@ def coordinates_of(
         Coordinate(name=n, low=c.low, high=c.high, lo=c.lo, hi=c.hi, log=c.log)
         for n, c in zip(labels, out, strict=True)
     )
+
+
+def require_posterior(post: Any) -> None:
+    """Check that there is a model to draw.
+
+    Raises:
+        ArgumentError: If it is not a posterior; a run has none before it is fitted.
+    """
+    if not isinstance(post, Posterior):
+        msg = f"post={post!r} is no posterior. Pass gp.condition(X, y), or the model "
+        raise ArgumentError(f"{msg}of a run, which is None before values are told.")
 
 
 def names_of(names: Sequence[str] | None, P: int) -> list[str]:

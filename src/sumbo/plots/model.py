@@ -7,10 +7,15 @@ import numpy as np
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from sumbo.drawing import BLACK, BLUE, GREY, PALE, VERMILION
+from sumbo.drawing import BLACK, BLUE, GREY, PALE, VERMILION, plain
 from sumbo.errors import ArgumentError
 from sumbo.gp import Posterior
-from sumbo.plots.coordinates import coordinates_of, names_of, point_of
+from sumbo.plots.coordinates import (
+    coordinates_of,
+    names_of,
+    point_of,
+    require_posterior,
+)
 from sumbo.plots.shares import part_shares
 from sumbo.plots.style import (
     HEAT,
@@ -22,7 +27,6 @@ from sumbo.plots.style import (
     note,
     one_axes,
     percent,
-    plain,
     some_axes,
     title,
 )
@@ -86,6 +90,7 @@ def leave_one_out(post: Posterior, *, axes: Any = None) -> Any:
     central 95 % interval, noise included. Values outside of theirs are marked; about
     one in twenty should be.
     """
+    require_posterior(post)
     mean, var = post.leave_one_out()
     sd = np.sqrt(var)
     z = (post.y - mean) / sd

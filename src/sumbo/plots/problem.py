@@ -4,9 +4,20 @@ from typing import Any
 
 import numpy as np
 
-from sumbo.drawing import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, PURPLE, SKY, VERMILION
+from sumbo.drawing import (
+    BLACK,
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PALE,
+    PURPLE,
+    SKY,
+    VERMILION,
+    plain,
+)
 from sumbo.errors import ArgumentError, ProblemError
-from sumbo.plots.style import HEAT, RC, Axes, one_axes, plain, title
+from sumbo.plots.style import HEAT, RC, Axes, one_axes, title
 from sumbo.problems import Problem
 from sumbo.problems.lunar import Flight, Lunar
 from sumbo.problems.push import (

@@ -147,11 +147,6 @@ def title(ax: Axes, left: str, right: str = "") -> None:
         ax.set_title(right, loc="right", color=GREY, fontsize=SMALL)
 
 
-def plain(text: str) -> str:
-    """Return the text such that matplotlib reads no formula into a user's name."""
-    return text.replace("$", r"\$")
-
-
 def percent(share: float) -> str:
     """Return a fraction as a percentage with two digits where they matter."""
     value = 100 * float(share)

@@ -1,8 +1,9 @@
 """Studies: a TOML design becomes cells, records, statistics, figures and a report."""
 
-from sumbo.study.design import Cell, Design, load_design, select
+from sumbo.study.design import Cell, Design, select
 from sumbo.study.engine import Status, Summary, run, status
 from sumbo.study.export import export
+from sumbo.study.reading import load_design
 from sumbo.study.report import report
 from sumbo.study.results import Results, load
 from sumbo.study.rows import export_rows

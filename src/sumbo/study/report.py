@@ -206,7 +206,8 @@ def _differences(results: Results, first: str, second: str, out: Path) -> list[s
         data = charts.differences(results, first, second, batch)
         if not data:
             continue
-        path = out / f"difference-{first}-{second}-batch{batch}"
+        pair = f"{file_stem(first)}-{file_stem(second)}"
+        path = out / f"difference-{pair}-batch{batch}"
         label = f"{first} − {second}"
         figures.draw_differences(data, label, path)
         caption = (

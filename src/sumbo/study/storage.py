@@ -28,7 +28,8 @@ from typing import Any
 import numpy as np
 
 from sumbo.errors import StudyError
-from sumbo.study.design import Cell, Design, design_from, digest
+from sumbo.study.design import Cell, Design, digest
+from sumbo.study.reading import design_from
 from sumbo.typing import Float, ndarray
 
 FORMAT = 1

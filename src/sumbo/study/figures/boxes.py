@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sumbo.drawing import look
+from sumbo.drawing import look, plain
 from sumbo.study.charts import Boxes
 from sumbo.study.figures.style import canvas, margins, save
 from sumbo.typing import Float, ndarray
@@ -21,7 +21,7 @@ def draw_boxes(charts: Sequence[Boxes], path: Path) -> None:
         )
         panels = list(grid.flat)
         for axes, chart in zip(panels, charts, strict=False):
-            axes.set_title(chart.title, loc="left")
+            axes.set_title(plain(chart.title), loc="left")
             axes.set_ylabel(chart.label)
             axes.grid(visible=True, axis="y")
             if chart.log:
@@ -50,7 +50,7 @@ def draw_box_row(axes: Any, values: Mapping[str, Float[ndarray, " n"]]) -> None:
     crowded = len(values) > 4
     axes.set_xticks(
         range(1, len(values) + 1),
-        list(values),
+        [plain(method) for method in values],
         rotation=35 if crowded else 0,
         ha="right" if crowded else "center",
         rotation_mode="anchor",

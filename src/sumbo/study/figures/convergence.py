@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sumbo.drawing import plain
 from sumbo.study.charts import Convergence
 from sumbo.study.figures.style import (
     canvas,
@@ -53,7 +54,7 @@ def draw_family(charts: Sequence[Convergence], path: Path) -> None:
 def _draw_panel(axes: Any, chart: Convergence, batch: int) -> None:
     curves = chart.panels[batch]
     low, high = _limits(chart)
-    axes.set_title(f"{chart.problem}, batch {batch}", loc="left")
+    axes.set_title(f"{plain(chart.problem)}, batch {batch}", loc="left")
     if chart.log:
         log_axis(axes, low, high)
     else:

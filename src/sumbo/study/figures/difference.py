@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sumbo.drawing import plain
 from sumbo.study.charts import Curve, Difference
 from sumbo.study.figures.style import canvas, margins, save
 
@@ -25,7 +26,7 @@ def draw_differences(charts: Sequence[Difference], label: str, path: Path) -> No
         pairs = grid.reshape(-1, 2)
         for (left, right), chart in zip(pairs, charts, strict=False):
             curve = chart.curve
-            left.set_title(f"{chart.problem}: {label}", loc="left")
+            left.set_title(plain(f"{chart.problem}: {label}"), loc="left")
             left.axhline(0.0, color="#555555", linewidth=0.8)
             style = {"color": _COLOR, "drawstyle": "steps-post"}
             left.plot(curve.x, curve.median, **style)
