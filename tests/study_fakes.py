@@ -132,6 +132,13 @@ def _killed_from_outside_once():
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+def _fail_once():
+    marker = Path(os.environ["SUMBO_TEST_MARKER"])
+    if not marker.exists():
+        marker.touch()
+        raise OSError("the licence server is busy")
+
+
 _MISCHIEF = {
     "raises": _raise,
     "hangs": lambda: time.sleep(3600),
@@ -140,5 +147,6 @@ _MISCHIEF = {
     "leaves": lambda: sys.exit(5),
     "crashes": lambda: ctypes.string_at(0),
     "prints": lambda: os.write(1, b"noise on the standard output\n"),
+    "shaky": _fail_once,
     "unlucky": _killed_from_outside_once,
 }

@@ -15,7 +15,14 @@ import study_fakes as fakes
 from sumbo.errors import ArgumentError, StudyError
 from sumbo.study import load_design, run, select, status
 from sumbo.study.guard import Task, dismiss_children, guarded
-from sumbo.study.storage import Failure, encode, finished, write_design, write_failure
+from sumbo.study.storage import (
+    Failure,
+    encode,
+    finished,
+    read_records,
+    write_design,
+    write_failure,
+)
 
 TESTS = Path(__file__).parents[1]
 SMOKE = TESTS.parent / "studies" / "smoke.toml"
@@ -154,6 +161,21 @@ def test_a_scheduler_that_does_not_answer_is_named(tmp_path):
         go(fakes.design(), tmp_path, scheduler="tcp://127.0.0.1:1")
 
 
+def test_failed_cells_are_tried_again_and_the_reasons_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUMBO_TEST_MARKER", str(tmp_path / "marker"))
+    study = fakes.design(
+        methods={1: ("shaky", "raises")}, problems=("levy5",), replicates=1
+    )
+    summary = go(study, tmp_path / "a", retries=1)
+    assert (summary.done, summary.failed) == (1, 1)
+    (record,) = read_records(tmp_path / "a")
+    assert record.failures == ("OSError: the licence server is busy",)
+    (failure,) = status(tmp_path / "a").failures
+    assert failure.failures == (failure.reason,)
+    with pytest.raises(ArgumentError, match="retries=-1"):
+        go(study, tmp_path / "a", retries=-1)
+
+
 # ------------------------------------------------------------------ slow tests
 DRIVER = """
 import sys
@@ -212,6 +234,30 @@ def test_a_cell_killed_from_outside_is_run_again(tmp_path, monkeypatch):
     monkeypatch.setenv("SUMBO_TEST_MARKER", str(tmp_path / "marker"))
     assert go(study, tmp_path / "a").done == 1
     assert (tmp_path / "marker").exists()
+
+
+IDLE = """
+import sys
+import study_fakes as fakes
+from sumbo.study import run
+if __name__ == "__main__":
+    one = {"problems": ("levy5",), "replicates": 1}
+    study = fakes.design(methods={1: ("hangs",)}, **one)
+    run(study, sys.argv[1], jobs=2, progress=False, runner=fakes.RUNNER)
+"""
+
+
+@pytest.mark.slow
+def test_a_worker_without_a_cell_ends_with_its_driver(tmp_path):
+    script = tmp_path / "driver.py"
+    script.write_text(IDLE)
+    driver = start_driver(script, tmp_path / "a")
+    wait_until(lambda: len(family(driver.pid)["worker"]) == 2)
+    wait_until(lambda: family(driver.pid)["child"])
+    pids = family(driver.pid)
+    driver.kill()
+    driver.communicate()
+    wait_until(lambda: not any(map(alive, (*pids["worker"], *pids["child"]))))
 
 
 @pytest.mark.slow

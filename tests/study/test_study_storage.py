@@ -83,6 +83,49 @@ def test_a_record_of_another_version_is_named(folder, monkeypatch):
         finished(folder)
 
 
+@pytest.mark.parametrize("number", [0, -1, True, 1.0, "1", None])
+def test_formats_that_never_existed_are_refused(folder, number):
+    path = any_record(folder)
+    cell = next(c for c in fakes.design().cells() if filename(c) == path.name)
+    values = json.loads(encode(fakes.fake_record(cell))) | {"format": number}
+    del values["digest"]
+    path.write_text(storage._sealed(values))
+    with pytest.raises(StudyError, match=f"{path.name} has the format"):
+        finished(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"y": [0.3] * 10}, r"y has shape \(10,\), not \(11,\)"),
+        ({"y": [[0.3]] * 11}, r"y has shape \(11, 1\)"),
+        ({"x": [[0.3]] * 11}, "x has shape"),
+        ({"ask_cpu_s": [0.3] * 8}, "ask_cpu_s has shape"),
+        ({"eval_s": []}, "eval_s has shape"),
+        ({"dim": -2}, "dim is -2"),
+        ({"best_known": "low"}, "best_known is 'low'"),
+        ({"seed": None}, "seed is None"),
+        ({"exact": 1}, "exact is 1"),
+        ({"versions": {"numpy": 2}}, "2 stands where a text"),
+        ({"host": None}, "None stands where a text"),
+        ({"versions": 2}, "iterable"),
+        ({"y": "none"}, "could not convert"),
+        ({"stray": 1}, "stray"),
+        ({"y": [[0.3], 0.2]}, ""),
+    ],
+)
+def test_a_record_that_contradicts_itself_is_named(folder, changes, message):
+    path = next(p for p in sorted(folder.glob("records/*.json")) if "-b1-" in p.name)
+    cell = next(c for c in fakes.design().cells() if filename(c) == path.name)
+    values = json.loads(encode(fakes.fake_record(cell))) | changes
+    del values["digest"]
+    path.write_text(storage._sealed(values))
+    with pytest.raises(
+        StudyError, match=f"{path.name} is not a consistent .*{message}"
+    ):
+        list(read_records(folder))
+
+
 def test_a_record_of_another_study_is_named(folder):
     other = next(fakes.design(seed=72).cells())
     path = write_record(folder, other, encode(fakes.fake_record(other)))

@@ -40,6 +40,9 @@ def run(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Try failed cells again.")
     ] = False,
+    retries: Annotated[
+        int, typer.Option(help="Repetitions of a cell that failed.")
+    ] = 0,
     problems: Annotated[
         str | None, typer.Option(help="Only these, as in ackley2,levy5.")
     ] = None,
@@ -69,6 +72,7 @@ def run(
         scheduler=scheduler,
         timeout=timeout,
         retry_failed=retry_failed,
+        retries=retries,
         progress=not quiet,
         done=tuple(done or ()),
     )
@@ -95,9 +99,7 @@ def status(folder: Folder) -> None:
     )
     for cell, known in now.unfinished:
         of = cell.n_init + cell.acquisitions
-        console.print(
-            f"unfinished {cell.name}: {known} of {of} evaluations", highlight=False
-        )
+        shown.print(f"unfinished {cell.name}: {known} of {of} evaluations")
     for failure in now.failures:
         reason = f"{failure.cell.name}: {failure.reason}"
         shown.print(marked("failed", "red", reason))

@@ -19,8 +19,9 @@ from tqdm import tqdm
 
 from sumbo import problems
 from sumbo.errors import ArgumentError, MissingExtraError, StudyError
+from sumbo.optimizer.engine import as_count
 from sumbo.study.design import Cell, Design
-from sumbo.study.guard import Outcome, Task, dismiss_children, guarded
+from sumbo.study.guard import Outcome, Task, dismiss_children, guarded, watch
 from sumbo.study.journal import unfinished
 from sumbo.study.rows import settled
 from sumbo.study.storage import (
@@ -74,6 +75,7 @@ def run(
     scheduler: str | None = None,
     timeout: float | None = None,
     retry_failed: bool = False,
+    retries: int = 0,
     progress: bool = True,
     done: Sequence[str | Path] = (),
     runner: str = RUNNER,
@@ -82,16 +84,17 @@ def run(
 
     ``jobs`` processes run on this machine (all cores by default), or the cells go to
     the Dask cluster at the address ``scheduler``. A cell that takes longer than
-    ``timeout`` seconds has failed. Cells with a row or a record in one of the folders
-    ``done`` are not run. ``runner`` names the function that turns a cell
-    into a record, as "module:function".
+    ``timeout`` seconds has failed. A cell that failed is tried again at most
+    ``retries`` times; the record, or the failure, keeps the reasons. Cells with a row
+    or a record in one of the folders ``done`` are not run. ``runner`` names the
+    function that turns a cell into a record, as "module:function".
 
     Raises:
         StudyError: If the folder holds something else or cannot be written, or the
             workers cannot run at all.
     """
     clock = time.monotonic()
-    _check_run(jobs, timeout)
+    _check_run(jobs, timeout, retries)
     folder = Path(folder)
     write_design(folder, design)
     remove_leftovers(folder)
@@ -108,6 +111,7 @@ def run(
         folder=str(folder.absolute()) if scheduler is None else None,
         timeout=timeout,
         driver=os.getpid() if scheduler is None else None,
+        retries=retries,
     )
     failed = 0
     with _workers(jobs, scheduler) as pool, _bar(len(todo), progress) as bar:
@@ -208,6 +212,7 @@ def _settle(outcome: Outcome, folder: Path) -> bool:
             reason=outcome.reason,
             traceback=outcome.traceback,
             host=outcome.host,
+            failures=outcome.failures,
         )
         write_failure(folder, failure)
         return True
@@ -222,6 +227,8 @@ def _workers(jobs: int | None, scheduler: str | None) -> Iterator[Pool]:
     joblib = _joblib()
     if scheduler is None:
         config: dict[str, Any] = {"backend": "loky", "n_jobs": jobs or -1}
+        # From the first moment on: a driver that is killed leaves nothing behind.
+        config |= {"initializer": watch, "initargs": (os.getpid(),)}
         ahead = "2 * n_jobs"
         closing = contextlib.nullcontext()
     else:
@@ -282,13 +289,14 @@ def _skipped(design: Design, *, cluster: bool) -> tuple[tuple[str, str], ...]:
     return tuple(skipped)
 
 
-def _check_run(jobs: int | None, timeout: float | None) -> None:
+def _check_run(jobs: int | None, timeout: float | None, retries: int) -> None:
     if jobs is not None and jobs < 1:
         msg = f"jobs={jobs} is not a number of processes. Use at least 1."
         raise ArgumentError(msg)
     if timeout is not None and not timeout > 0:
         msg = f"timeout={timeout} is not a positive number of seconds."
         raise ArgumentError(msg)
+    as_count("retries", retries, 0)
 
 
 def _bar(total: int, progress: bool) -> tqdm:

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import IO, Any
 
@@ -55,6 +55,7 @@ class Task:
     folder: str | None  # None: the record is sent back instead of written
     timeout: float | None
     driver: int | None  # its process id if it runs on this machine
+    retries: int = 0  # how often a cell that failed is tried again
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +68,7 @@ class Outcome:
     traceback: str = ""
     fatal: str = ""  # why the study cannot go on, though the cell is not to blame
     host: str = ""
+    failures: tuple[str, ...] = ()  # reasons of the attempts before the last one
 
 
 class _Child:
@@ -143,14 +145,29 @@ _idle: list[_Child] = []
 
 def guarded(cell: Cell, task: Task) -> Outcome:
     """Return what became of ``cell``, whatever it did to its process."""
-    if task.driver not in {None, os.getpid()}:
-        _watch(task.driver)
-    outcome, ended_by = _attempt(cell, task)
-    tries = 1
-    while ended_by in _FROM_OUTSIDE and tries < _TRIES:
-        outcome, ended_by = _attempt(cell, task)
-        tries += 1
-    return outcome
+    watch(task.driver)
+    failures: list[str] = []
+    innocent, retries = _TRIES - 1, task.retries
+    while True:
+        outcome, ended_by = _attempt(cell, task, tuple(failures))
+        if not outcome.reason:
+            return outcome
+        if ended_by in _FROM_OUTSIDE and innocent:
+            innocent -= 1
+        elif retries:
+            retries -= 1
+        else:
+            return replace(outcome, failures=tuple(failures))
+        failures.append(outcome.reason)
+
+
+def watch(driver: int | None) -> None:
+    """End this worker soon after its driver, a process id of this machine.
+
+    Every worker calls it when it starts: its driver may die before there is a cell.
+    """
+    if driver not in {None, os.getpid()}:
+        _watch(driver)
 
 
 def dismiss_children() -> None:
@@ -161,8 +178,6 @@ def dismiss_children() -> None:
 
 @cache
 def _watch(driver: int) -> None:
-    """End this worker soon after its driver; nobody else would, if it was killed."""
-
     def wait() -> None:
         while os.getppid() == driver:
             time.sleep(_TICK_SECONDS)
@@ -171,13 +186,13 @@ def _watch(driver: int) -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _attempt(cell: Cell, task: Task) -> tuple[Outcome, str]:
+def _attempt(cell: Cell, task: Task, failures: tuple[str, ...]) -> tuple[Outcome, str]:
     try:
         child = _idle.pop()
     except IndexError:
         child = _Child()
     try:
-        answer = _converse(child, cell, task)
+        answer = _converse(child, cell, task, failures)
     except TimeoutError:
         child.abort()
         return _lost(child, cell, "timeout", f"ran longer than {task.timeout} s")
@@ -193,7 +208,9 @@ def _attempt(cell: Cell, task: Task) -> tuple[Outcome, str]:
     return Outcome(cell=cell, host=platform.node(), **answer), ""
 
 
-def _converse(child: _Child, cell: Cell, task: Task) -> dict[str, Any]:
+def _converse(
+    child: _Child, cell: Cell, task: Task, failures: tuple[str, ...]
+) -> dict[str, Any]:
     if not child.ready:
         # Importing takes its time, which is not the cell's.
         child.wait(_START_SECONDS)
@@ -203,6 +220,7 @@ def _converse(child: _Child, cell: Cell, task: Task) -> dict[str, Any]:
         "runner": task.runner,
         "modules": task.modules,
         "folder": task.folder,
+        "failures": failures,
     }
     child.send(request)
     return child.wait(task.timeout)

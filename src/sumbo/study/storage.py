@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from sumbo.errors import StudyError
+from sumbo.study.consistency import contradiction
 from sumbo.study.design import Cell, Design, digest
 from sumbo.study.reading import design_from
 from sumbo.typing import Float, ndarray
@@ -59,6 +60,7 @@ class Record:
     host: str
     revision: str
     versions: Mapping[str, str]
+    failures: tuple[str, ...] = ()  # reasons of the attempts before this one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +71,7 @@ class Failure:
     reason: str
     traceback: str
     host: str
+    failures: tuple[str, ...] = ()  # reasons of the attempts before the last one
 
 
 def file_stem(name: str) -> str:
@@ -110,15 +113,19 @@ def decode(text: bytes, path: Path, *, points: bool = True) -> Record:
     values["cell"] = _cell(values, path)
     for name in ("format", "id", "digest"):
         del values[name]
-    for name in _ARRAYS:
-        values[name] = np.asarray(values[name], dtype=float)
-    x = values.get("x")
-    values["x"] = None if x is None else np.asarray(x, dtype=float)
     try:
-        return Record(**values)
-    except TypeError as error:
-        msg = f"{path} is not a record of a study: {error}. Move it away."
-        raise StudyError(msg) from error
+        for name in _ARRAYS:
+            values[name] = np.asarray(values[name], dtype=float)
+        x = values.get("x")
+        values["x"] = None if x is None else np.asarray(x, dtype=float)
+        values["failures"] = tuple(values.get("failures", ()))
+        wrong = contradiction(values["cell"], values)
+        if not wrong:
+            return Record(**values)
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
+        wrong = str(error)
+    msg = f"{path} is not a consistent record of a study: {wrong}. Move it away."
+    raise StudyError(msg)
 
 
 def write_record(folder: Path, cell: Cell, text: str) -> Path:
@@ -220,8 +227,11 @@ def read_failures(folder: Path) -> list[Failure]:
         values = _unsealed(text, path, skip=None)
         cell = _cell(values, path)
         _check_place(cell, path, known)
-        rest = {name: str(values.get(name, "")) for name in ("reason", "traceback")}
-        failures.append(Failure(cell=cell, host=str(values.get("host", "")), **rest))
+        texts = ("reason", "traceback", "host")
+        rest = {name: str(values.get(name, "")) for name in texts}
+        before = values.get("failures", ())
+        before = tuple(map(str, before)) if isinstance(before, list) else ()
+        failures.append(Failure(cell=cell, failures=before, **rest))
     return failures
 
 
@@ -280,8 +290,12 @@ def _unsealed(text: bytes, path: Path, skip: str | tuple[str, ...] | None) -> An
         starts = tuple(f'"{name}": '.encode() for name in names)
         lines = text.splitlines(keepends=True)
         text = b"".join(line for line in lines if not line.startswith(starts))
-    values = json.loads(text)
-    if values.get("format") != FORMAT:
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        msg = f"{path} is no file of a study: {error}. Move it away."
+        raise StudyError(msg) from error
+    if type(values.get("format")) is not int or values["format"] != FORMAT:
         msg = (
             f"{path} has the format {values.get('format')!r}, this version of sumbo "
             f"reads {FORMAT}. Use the version that wrote it, or another folder."
@@ -297,10 +311,11 @@ def _checksum(body: bytes) -> str:
 def _cell(values: Mapping[str, Any], path: Path) -> Cell:
     try:
         cell = Cell(**values["cell"])
-    except (KeyError, TypeError) as error:
+        known = cell.id  # a hash of all its fields, whatever they hold
+    except (KeyError, TypeError, ValueError) as error:
         msg = f"{path} is not a file of a study: it names no cell. Move it away."
         raise StudyError(msg) from error
-    if cell.id != values.get("id") or path.name != filename(cell):
+    if known != values.get("id") or path.name != filename(cell):
         msg = (
             f"{path} holds the cell {cell.name} with id {cell.id}, which is not what "
             "its name says. Rename it back, or delete it to run it again."
