@@ -7,7 +7,7 @@ EXTRAS := plots,games,cosmology,study,cluster,optuna,sklearn
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test lint bench bench-rivals quality statistical results docs dist rivals test-bridges pin clean
+.PHONY: help demo test lint bench bench-rivals quality statistical results docs dist rivals test-bridges test-storage pin clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -31,6 +31,9 @@ rivals: .venv-rivals/.ready  ## BoTorch and Optuna in an environment of their ow
 
 test-bridges: .venv-rivals/.ready  ## the bridges to BoTorch and Ax, in the rivals' environment
 	.venv-rivals/bin/python -m pytest tests/bridges
+
+test-storage: $(VENV)/.storage  ## several processes on one storage: SQLite, journal, PostgreSQL
+	$(BIN)/python -m pytest tests/storage
 
 bench: $(VENV)/.test  ## ratios measured in one run, and docs/performance.md from them
 	$(BIN)/python -m benchmarks
@@ -69,6 +72,10 @@ $(VENV)/.lint: $(VENV)/.test
 	$(PIP) -c constraints.txt --group lint
 	touch $@
 
+$(VENV)/.storage: $(VENV)/.test
+	$(PIP) -c constraints.txt --group storage
+	touch $@
+
 $(VENV)/.docs: $(VENV)/.test
 	$(PIP) -c constraints.txt --group docs
 	touch $@
@@ -84,7 +91,7 @@ $(VENV)/.docs: $(VENV)/.test
 pin:  ## write constraints.txt anew from a fresh environment
 	rm -rf .venv-pin && $(PYTHON) -m venv .venv-pin
 	.venv-pin/bin/pip install --quiet --upgrade "pip>=25.1"
-	.venv-pin/bin/pip install --quiet ".[$(EXTRAS)]" --group test --group lint --group docs
+	.venv-pin/bin/pip install --quiet ".[$(EXTRAS)]" --group test --group lint --group docs --group storage
 	echo '# Versions that the checks run with: pip install -c constraints.txt. Made by `make pin`.' > constraints.txt
 	.venv-pin/bin/pip freeze --exclude sumbo >> constraints.txt
 	rm -rf .venv-pin

@@ -17,7 +17,7 @@ from sumbo.methods import METHODS
 
 DOCS = Path(__file__).parent
 BIBLIOGRAPHY = DOCS.parent / "references.bib"
-TOOLS = ("optuna", "sklearn", "botorch")
+TOOLS = ("optuna", "shared", "sklearn", "botorch")
 LATEX = {
     r"{\'o}": "ó",
     r"{\'a}": "á",

@@ -51,6 +51,10 @@ class MissingFunctionError(ArgumentError):
     """A saved run needs functions that no file holds; pass its constraints again."""
 
 
+class StorageError(SumboError, RuntimeError):
+    """A storage that processes share cannot be opened, read or written."""
+
+
 class MissingExtraError(SumboError, ImportError):
     """An optional dependency is not installed; the message names the extra."""
 

@@ -22,8 +22,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
-import sumbo
-from sumbo.cli import program
+from sumbo.cli import program, storage as storage_options
 from sumbo.cli.choices import read_choices
 from sumbo.cli.objective import Command, load_function
 from sumbo.cli.output import console, marked, require_writable, write_text
@@ -109,6 +108,27 @@ def minimize(
         typer.Option("--json", help="Write the result here; - for standard output."),
     ] = None,
     quiet: Annotated[bool, typer.Option(help="No progress, no table.")] = False,
+    storage: Annotated[
+        str | None,
+        typer.Option(
+            help="Share the run with other processes: sqlite:///run.db, "
+            "postgresql://…, mysql://…, or journal:run.log."
+        ),
+    ] = None,
+    study: Annotated[
+        str | None, typer.Option(help="Name of the run in the storage.")
+    ] = None,
+    heartbeat: Annotated[
+        int,
+        typer.Option(
+            help="With a database: seconds between two signs of life. A worker that is "
+            "silent for three times as long counts as dead."
+        ),
+    ] = 30,
+    wait: Annotated[
+        bool,
+        typer.Option(help="With a storage: at the end, wait for other workers."),
+    ] = True,
 ) -> None:
     """Minimise a Python function or a program.
 
@@ -116,8 +136,11 @@ def minimize(
     sumbo minimize mypackage.model:loss --bounds 0:1*5 --budget 60
     sumbo minimize --command './simulate --a {a} --b {b}' \\
         --real a:0:1 --real b:1e-4:1:log --workers 4 --checkpoint run.npz
+    sumbo minimize mypackage.model:loss --bounds 0:1*5 \\
+        --storage sqlite:///run.db --study run1   # in as many processes as you like
     A function gets the parameters in the order of the options.
     """  # noqa: D301 (\b keeps the lines of the example apart)
+    minimiser = storage_options.minimiser(storage, study, heartbeat, wait=wait)
     space = space_of(
         declared(ctx, bounds=bounds, real=real, integer=integer, choice=choice)
     )
@@ -141,7 +164,8 @@ def minimize(
         **settings_of(setting or []),
     }
     try:
-        result = _run(objective, space, options, console(stderr=True, quiet=quiet))
+        shown = console(stderr=True, quiet=quiet)
+        result = _run(minimiser, objective, space, options, shown)
     except (EvaluationError, CheckpointError) as error:
         if error.result is not None:  # the values so far, which nobody else has
             _present(error.result, json_file, quiet=quiet)
@@ -223,7 +247,9 @@ def _objective(
     return load_function(str(function))
 
 
-def _run(objective: Any, space: Space, options: dict[str, Any], shown: Any) -> Any:
+def _run(
+    minimiser: Any, objective: Any, space: Space, options: dict[str, Any], shown: Any
+) -> Any:
     columns = (
         TextColumn("{task.description}", style="bold", markup=False),
         BarColumn(),
@@ -247,7 +273,7 @@ def _run(objective: Any, space: Space, options: dict[str, Any], shown: Any) -> A
             best = "–" if result.x is None else f"{result.fun:.6g}"
             progress.update(task, completed=result.nfev, best=best)
 
-        return sumbo.minimize(evaluate, space, callback=show, **options)
+        return minimiser(evaluate, space, callback=show, **options)
 
 
 def _table(result: Any) -> Table:

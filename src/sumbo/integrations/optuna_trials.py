@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,13 @@ from sumbo.space.parameters import LARGEST_INTEGER
 from sumbo.typing import Bool, Float, ndarray
 
 SearchSpace = dict[str, BaseDistribution]
+# The attribute under which Optuna notes which trials a trial repeats.
+HISTORY = "retry_history"
+
+
+def replaced(trials: Sequence[FrozenTrial]) -> set[int]:
+    """Return the numbers of the failed trials whose points were queued again."""
+    return {n for t in trials for n in t.system_attrs.get(HISTORY, ())}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,7 +37,8 @@ class Record:
     """What the storage tells about the other trials, by trial number.
 
     ``raw`` is to be minimised; NaN where there is no value. A trial in which a
-    parameter of the search space is missing, or had another range, is left out.
+    parameter of the search space is missing, or had another range, is left out. So is
+    a trial whose worker died and whose point was queued again.
     """
 
     space: Space
@@ -54,14 +63,15 @@ class Record:
         told, raw, pruned, pending = [], [], [], []
         names = set(search_space)
         trials = study.get_trials(deepcopy=False)
+        gone = replaced(trials) | {trial.number}
         for t in sorted(trials, key=lambda t: t.number):
             names |= t.distributions.keys()
             row = _row_of(t, search_space, key)
-            if row is None or t.number == trial.number:
+            if row is None or t.number in gone:
                 continue
-            if t.state == TrialState.RUNNING:
+            if not t.state.is_finished():  # it runs, or waits with its parameters
                 pending.append(row)
-            elif t.state.is_finished():
+            else:
                 told.append(row)
                 raw.append(np.nan if t.value is None else sign * t.value)
                 pruned.append(t.state == TrialState.PRUNED)

@@ -1,0 +1,141 @@
+"""What all workers of a shared run agree on, and how one joins it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import optuna
+from optuna.study import Study, StudyDirection
+
+from sumbo.decompositions import Decomposition
+from sumbo.errors import ArgumentError, StorageError
+from sumbo.integrations.optuna import SumboSampler
+from sumbo.integrations.shared_storage import PREFIX, STORAGE_ERRORS, SharedStorage
+from sumbo.methods import Method
+from sumbo.optimizer.asktell import Optimizer
+from sumbo.rng import Seed
+from sumbo.space import Categorical, Integer, Real, Space
+
+# Values that a storage gives back as they are; others are compared by their text.
+_PLAIN = str | int | float | bool | None
+RUN = f"{PREFIX}run"  # the study attribute with the settings of the run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What all workers of a study agree on."""
+
+    space: Space
+    seed: int | None  # None: that of the study
+    options: dict[str, Any]  # of the optimizer
+
+    @classmethod
+    def of(
+        cls,
+        bounds: Any,
+        method: str | Method,
+        groups: Any,
+        seed: Seed,
+        n_init: int,
+        settings: dict[str, Any],
+    ) -> "Plan":
+        """Return the plan of a call.
+
+        Raises:
+            ArgumentError: If an argument has a value that cannot be used.
+        """
+        if settings.pop("init", "uniform") != "uniform":
+            msg = "init: a run on a storage begins with uniform points. Leave it out."
+            raise ArgumentError(msg)
+        options = {"method": method, "groups": groups, "n_init": n_init, **settings}
+        fresh = Optimizer(bounds, seed=seed, **options)
+        if fresh.space.constraints:
+            msg = (
+                "constraints: a run on a storage has none. Let the objective raise at "
+            )
+            raise ArgumentError(f"{msg}infeasible points, with on_error='skip'.")
+        for p in fresh.space.parameters:
+            if not isinstance(p, Real | Integer | Categorical):
+                kind = type(p).__name__
+                msg = f"parameter {p.name!r} is a {kind}, which storages cannot hold. "
+                raise ArgumentError(f"{msg}Use Real, Integer and Categorical.")
+        return cls(
+            space=fresh.space,
+            seed=None if seed is None else fresh.seed,
+            options=options,
+        )
+
+    def optimizer(self) -> Optimizer:
+        """Return an optimizer without observations."""
+        return Optimizer(self.space, seed=self.seed, **self.options)
+
+    def sampler(self) -> SumboSampler:
+        """Return the sampler that chooses the points of trials."""
+        options = dict(self.options)
+        groups = options["groups"]
+        if not (groups is None or isinstance(groups, str | Decomposition)):
+            names = self.space.names
+            numbered = self.space.groups_of(groups)
+            options["groups"] = [tuple(names[k] for k in g) for g in numbered]
+        n_init = options.pop("n_init")
+        return SumboSampler(seed=self.seed, n_startup_trials=n_init, **options)
+
+    def described(self) -> dict[str, Any]:
+        """Return the plan as a JSON value, for the storage."""
+        opt = self.optimizer()
+        return {
+            "space": self.space.to_json(),
+            "seed": opt.seed,
+            "method": opt.method_name,
+            "n_init": opt.n_init,
+            "transform": opt.transform,
+            **{
+                f"setting {k}": v if isinstance(v, _PLAIN) else str(v)
+                for k, v in opt.settings.items()
+            },
+        }
+
+    def difference(self, there: dict[str, Any]) -> str:
+        """Return the first difference to a stored plan in words; "" without one."""
+        space = self.space.difference(Space.from_json(there["space"]))
+        if space:
+            return space
+        here = self.described()
+        skipped = {"space"} | ({"seed"} if self.seed is None else set())
+        for key in [key for key in {**here, **there} if key not in skipped]:
+            mine, its = here.get(key), there.get(key)
+            if mine != its:
+                return f"{key} is {mine!r} here and {its!r} there"
+        return ""
+
+
+def join(shared: SharedStorage, name: str, plan: Plan) -> tuple[Study, Plan]:
+    """Return the study, started if it does not exist, and the plan with its seed.
+
+    Raises:
+        ArgumentError: If the study belongs to another run.
+        StorageError: If it cannot be read or written.
+    """
+    if not name:
+        raise ArgumentError("study is empty. Give the run a name, such as 'run1'.")
+    try:
+        with shared.alone():
+            study = optuna.create_study(
+                storage=shared.storage, study_name=name, load_if_exists=True
+            )
+            there = study.user_attrs.get(RUN)
+            if there is None and not study.get_trials(deepcopy=False):
+                there = plan.described()
+                study.set_user_attr(RUN, there)
+    except STORAGE_ERRORS as error:
+        reason = error.__cause__ or error
+        msg = f"study {name!r} in {shared.name!r} cannot be opened: {reason}."
+        raise StorageError(msg) from error
+    there = there or {}
+    ours = there and study.directions == [StudyDirection.MINIMIZE]
+    difference = plan.difference(there) if ours else "it was not started by sumbo"
+    if difference:
+        msg = f"study {name!r} in {shared.name!r} belongs to another run: {difference}."
+        raise ArgumentError(f"{msg} Name another study, or pass the same arguments.")
+    plan = Plan(space=plan.space, seed=there["seed"], options=plan.options)
+    study.sampler = plan.sampler()
+    return study, plan
