@@ -60,8 +60,7 @@ def _row(what: str, problem: Problem) -> Row:
     )
     units, seconds = [], []
     with threadpool_limits(1):
-        problem.evaluate(X[:1])  # imports, and builds what is built once
-        for x in X:
+        for x in X:  # the median leaves out the first, which imports and builds
             units.append(cpu_seconds(workload, repeats=25))
             seconds.append(cpu_seconds(lambda x=x: problem(x), repeats=1))
     taken = float(np.median(seconds))

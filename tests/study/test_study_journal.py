@@ -17,14 +17,14 @@ from sumbo.study.design import Cell
 
 CELL = Cell(
     problem="levy2",
-    method="ts",
+    method="qff",  # fast, and its points depend on the values
     batch=3,
     replicate=1,
     seed=417,
     n_init=5,
     acquisitions=8,
     preset="paper",
-    settings={"candidates": 30},
+    settings={"grid": 50},
 )
 
 
