@@ -19,8 +19,8 @@ needs_data = pytest.mark.skipif(
     "SUMBO_DATA" not in os.environ, reason="SUMBO_DATA names no folder of data"
 )
 
-# The values of the pipeline are from camb 1.6.6. The linear power spectrum of camb 2.0.5
-# differs by up to 0.34 %, and log L by up to 0.11 %.
+# The values of the pipeline are from camb 1.6.6. The linear power spectrum of camb
+# 2.0.5 differs by up to 0.34 %, and log L by up to 0.11 %.
 old_camb = version("camb") < "2" if find_spec("camb") else False
 
 
