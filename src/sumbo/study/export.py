@@ -1,49 +1,36 @@
 """All evaluations of a study as one table, in Parquet or CSV."""
 
-import glob
+import json
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from sumbo.errors import ArgumentError, MissingExtraError, StudyError
-from sumbo.study.storage import read_records
+from sumbo.study import statistics
+from sumbo.study.storage import Record, read_records
+from sumbo.typing import Float, ndarray
 
-# DuckDB reads the records itself. All lists have one item per evaluation k before
-# they are unnested together. The values of a batch become known with its last point;
-# the time of an ask is shared by the points it chose.
-_QUERY = """
-WITH runs AS (
-    SELECT id, dim, seed, cell.*, x, y, eval_s, fit_cpu_s, ask_cpu_s,
-        range(1, len(y) + 1) AS evals
-    FROM read_json(
-        getvariable('records'),
-        maximum_object_size = 1000000000,
-        columns = {
-            id: 'VARCHAR', dim: 'INTEGER', seed: 'UBIGINT',
-            cell: 'STRUCT(problem VARCHAR, method VARCHAR, batch INTEGER,
-                          replicate INTEGER, n_init INTEGER, acquisitions INTEGER)',
-            x: 'DOUBLE[][]', y: 'DOUBLE[]', eval_s: 'DOUBLE[]',
-            fit_cpu_s: 'DOUBLE[]', ask_cpu_s: 'DOUBLE[]'
-        }
-    )
-), counted AS (
-    SELECT *,
-        list_transform(evals, lambda k: list_min(y[1:
-            CASE WHEN k <= n_init OR k = len(y) THEN k
-                 ELSE n_init + (k - n_init) // batch * batch END])) AS best,
-        list_transform(evals, lambda k:
-            CASE WHEN k > n_init THEN (k - n_init - 1) // batch + 1 END) AS ask,
-        list_transform(ask, lambda a:
-            least(batch, acquisitions - (a - 1) * batch)) AS size
-    FROM runs
-)
-SELECT problem, dim, method, batch, replicate,
-    unnest(evals) AS eval, unnest(x) AS x, unnest(y) AS y, unnest(best) AS best,
-    unnest(list_transform(ask, lambda a, k: fit_cpu_s[a] / size[k])) AS fit_cpu_s,
-    unnest(list_transform(ask, lambda a, k: ask_cpu_s[a] / size[k])) AS ask_cpu_s,
-    unnest(eval_s) AS eval_s, seed, id AS cell
-FROM counted
-ORDER BY problem, batch, method, replicate, eval
-"""
+_RUN = {
+    "problem": "VARCHAR",
+    "dim": "INTEGER",
+    "method": "VARCHAR",
+    "batch": "INTEGER",
+    "replicate": "INTEGER",
+}
+_EVALUATION = {
+    "eval": "INTEGER[]",
+    "x": "DOUBLE[][]",
+    "y": "DOUBLE[]",
+    "best": "DOUBLE[]",
+    "fit_cpu_s": "DOUBLE[]",
+    "ask_cpu_s": "DOUBLE[]",
+    "eval_s": "DOUBLE[]",
+}
+_ORIGIN = {"seed": "UBIGINT", "cell": "VARCHAR"}
+_COLUMNS = _RUN | _EVALUATION | _ORIGIN
 
 
 def export(folder: str | Path, out: str | Path) -> Path:
@@ -53,8 +40,8 @@ def export(folder: str | Path, out: str | Path) -> Path:
     x is one field, written as a list.
 
     Columns: problem, dim, method, batch, replicate, eval, x, y, best, fit_cpu_s,
-    ask_cpu_s, eval_s, seed, cell. Times of asks are per point, and null for the
-    initial points.
+    ask_cpu_s, eval_s, seed, cell. The values of a batch become known with its last
+    point. Times of asks are per point, and null for the initial points.
 
     Raises:
         ArgumentError: If the suffix is another.
@@ -70,8 +57,7 @@ def export(folder: str | Path, out: str | Path) -> Path:
     if out.suffix.lower() not in (".parquet", ".csv"):
         msg = f"out={str(out)!r} ends neither in .parquet nor in .csv. Choose one."
         raise ArgumentError(msg)
-    # Every record is checked in full before any is exported.
-    if not sum(1 for _ in read_records(folder)):
+    if next(read_records(folder, points=False), None) is None:
         msg = (
             f"{folder} holds no record of a finished cell. Run the study first; rows "
             "keep no single evaluations."
@@ -83,10 +69,10 @@ def export(folder: str | Path, out: str | Path) -> Path:
             tempfile.TemporaryDirectory(prefix=".sumbo-", dir=out.parent) as private,
             duckdb.connect() as connection,
         ):
-            unfinished = Path(private) / "table"
-            records = f"{glob.escape(str(folder))}/records/*.json"
-            connection.execute("SET VARIABLE records = ?", [records])
-            table = connection.sql(_QUERY)
+            runs, unfinished = Path(private) / "runs.json", Path(private) / "table"
+            with runs.open("w", encoding="utf-8") as file:
+                file.writelines(f"{line}\n" for line in _lines(folder))
+            table = connection.sql(_query(), params={"runs": str(runs)})
             if out.suffix.lower() == ".csv":
                 table.write_csv(str(unfinished), header=True)
             else:
@@ -96,3 +82,53 @@ def export(folder: str | Path, out: str | Path) -> Path:
         msg = f"{out} cannot be written: {error}"
         raise StudyError(msg) from error
     return out
+
+
+def _query() -> str:
+    """Return a query that turns lists with an item per evaluation into rows."""
+    kinds = ", ".join(f"{name}: '{kind}'" for name, kind in _COLUMNS.items())
+    columns = [f"unnest({n}) AS {n}" if n in _EVALUATION else n for n in _COLUMNS]
+    return (
+        f"SELECT {', '.join(columns)} FROM read_json($runs, columns = {{{kinds}}}, "
+        "maximum_object_size = 1000000000) "
+        "ORDER BY problem, batch, method, replicate, eval"
+    )
+
+
+def _lines(folder: Path) -> Iterator[str]:
+    """Yield one JSON object per run, its keys those of the columns."""
+    for record in read_records(folder):
+        yield json.dumps(_run(record), allow_nan=False)
+
+
+def _run(record: Record) -> dict[str, Any]:
+    cell, count = record.cell, len(record.y)
+    known = statistics.best_so_far(
+        record.y[None], n_init=cell.n_init, batch=cell.batch
+    )[0]
+    first = np.minimum.accumulate(record.y[: cell.n_init])
+    return {
+        "problem": cell.problem,
+        "dim": record.dim,
+        "method": cell.method,
+        "batch": cell.batch,
+        "replicate": cell.replicate,
+        "eval": list(range(1, count + 1)),
+        "x": [None] * count if record.x is None else record.x.tolist(),
+        "y": record.y.tolist(),
+        "best": [*first.tolist(), *known[1:].tolist()],
+        "fit_cpu_s": _per_point(record, record.fit_cpu_s),
+        "ask_cpu_s": _per_point(record, record.ask_cpu_s),
+        "eval_s": record.eval_s.tolist(),
+        "seed": record.seed,
+        "cell": cell.id,
+    }
+
+
+def _per_point(record: Record, seconds: Float[ndarray, " A"]) -> list[float | None]:
+    """Return the time of each point's ask, divided by its batch."""
+    cell = record.cell
+    asked = statistics.cpu_per_acquisition(
+        seconds[None], batch=cell.batch, acquisitions=cell.acquisitions
+    )[0]
+    return [None] * cell.n_init + asked.tolist()
