@@ -156,6 +156,23 @@ def _resolution(distances: Float[ndarray, " N"]) -> float:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class Measured:
+    """An outcome that has limits: what was measured at the observed points.
+
+    Attributes:
+        name: Its name.
+        values: The measured values, NaN where there is none.
+        lower: The lower limit, −inf if there is none.
+        upper: The upper limit, inf if there is none.
+    """
+
+    name: str
+    values: Float[ndarray, " N"]
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Data:
     """What a method may know: points, their values, and what is pending.
 
@@ -172,6 +189,7 @@ class Data:
         kind: The transform that the user wants: ``"auto"``, ``"standardise"``,
             ``"log"`` or ``"none"``.
         transform: The transform between ``values`` and ``y``.
+        outcomes: Measured quantities that have limits.
         violation: By how much each row breaks constraints, 0 if it breaks none; None
             if there are no constraints.
     """
@@ -188,6 +206,7 @@ class Data:
     given: Group = ()
     transform: Transform
     violation: Float[ndarray, " N"] | None = None
+    outcomes: tuple[Measured, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("U", "y", "values", "failed", "pending", "violation"):
@@ -229,7 +248,23 @@ class Data:
         columns = ["U", "y", "values", "failed"]
         if self.violation is not None:
             columns.append("violation")
-        return replace(self, **{name: getattr(self, name)[rows] for name in columns})
+        some = {name: getattr(self, name)[rows] for name in columns}
+        measured = [replace(o, values=o.values[rows]) for o in self.outcomes]
+        return replace(self, **some, outcomes=tuple(measured))
+
+    def of_outcome(self, outcome: Measured) -> "Data":
+        """Return the observations of an outcome, where it was measured."""
+        known = np.isfinite(outcome.values)
+        return prepare(
+            U=self.U[known],
+            y=outcome.values[known],
+            failed=np.zeros(int(known.sum()), dtype=bool),
+            pending=self.pending,
+            domain=self.domain,
+            step=self.step,
+            asks=self.asks,
+            kind=self.kind,
+        )
 
     def with_pending(self, U: Float[ndarray, "n P"]) -> "Data":
         """Return the data with ``U`` added to the pending points."""
@@ -247,6 +282,7 @@ def prepare(
     asks: int = 0,
     kind: str = "auto",
     violation: Float[ndarray, " N"] | None = None,
+    outcomes: tuple[Measured, ...] = (),
 ) -> Data:
     """Return the data in model units, from values ``y`` in the user's units.
 
@@ -268,6 +304,7 @@ def prepare(
         kind=kind,
         transform=transform,
         violation=violation,
+        outcomes=outcomes,
     )
 
 

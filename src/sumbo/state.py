@@ -13,6 +13,9 @@ from sumbo.errors import CheckpointError
 
 # Metadata of a field that only saves time: files leave it out, it starts empty again.
 UNSAVED = {"saved": False}
+# Metadata of a field that files hold only where it differs from its default, so that
+# other files stay as they are.
+SAVED_IF_SET = {"saved_if_set": True}
 
 
 class State:
@@ -34,7 +37,13 @@ class State:
 
     def pack(self) -> dict[str, Any]:
         """Return the fields by name, states inside as dictionaries too."""
-        return {f.name: _packed(getattr(self, f.name)) for f in _fields(type(self))}
+        return {
+            f.name: _packed(getattr(self, f.name))
+            for f in _fields(type(self))
+            if not (
+                f.metadata.get("saved_if_set") and getattr(self, f.name) == f.default
+            )
+        }
 
     @classmethod
     def unpack(cls, packed: Any, **known: Any) -> Any:
@@ -47,6 +56,10 @@ class State:
             CheckpointError: If a field is missing, or one has no place in the state.
         """
         names = [f.name for f in _fields(cls)]
+        if isinstance(packed, Mapping):
+            optional = [f for f in _fields(cls) if f.metadata.get("saved_if_set")]
+            defaults = {f.name: f.default for f in optional if f.name not in packed}
+            packed = {**defaults, **packed}
         if not isinstance(packed, Mapping) or set(packed) != set(names):
             found = sorted(packed) if isinstance(packed, Mapping) else packed
             msg = f"{cls.__name__} has the fields {sorted(names)}, the file {found}."

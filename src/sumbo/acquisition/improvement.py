@@ -10,6 +10,7 @@ everywhere; [ament2023].
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
@@ -82,6 +83,25 @@ def log_improvement(
     """Return log EI over ``best`` from the moments of the sum."""
     sd = np.sqrt(np.maximum(var, SMALLEST_VARIANCE))
     return np.log(sd) + log_h((best - mean) / sd)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sum:
+    """The sum of several functions of a point: logarithms of a product."""
+
+    terms: tuple[Any, ...]
+
+    def value(self, U: Float[ndarray, "b P"]) -> Float[ndarray, " b"]:
+        """Return the sum at points of the cube."""
+        return np.sum([term.value(U) for term in self.terms], axis=0)
+
+    def gradient(
+        self, U: Float[ndarray, "b P"]
+    ) -> tuple[Float[ndarray, " b"], Float[ndarray, "b P"]]:
+        """Return the sum and its gradient at points of the cube."""
+        found = [term.gradient(U) for term in self.terms]
+        value = np.sum([v for v, _ in found], axis=0)
+        return value, np.sum([slope for _, slope in found], axis=0)
 
 
 def log_h(z: Float[ndarray, " b"]) -> Float[ndarray, " b"]:

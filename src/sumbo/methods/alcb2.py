@@ -19,7 +19,9 @@ from sumbo.search import (
     minimise_sum,
     pick,
 )
+from sumbo.search.constrained import best_row, joint_candidates
 from sumbo.surrogate import AdditiveState, Surrogate
+from sumbo.surrogate.base import beyond
 from sumbo.typing import Float, Int, ndarray
 
 
@@ -39,6 +41,7 @@ class AdditiveLCB(CandidateSearch):
     cite: ClassVar[str] = "kandasamy2015"
     label: ClassVar[str] = "aLCB (β = 2)"
     ignores_covariance: ClassVar[bool] = True
+    takes_outcomes: ClassVar[bool] = True
 
     beta: float = 2.0
 
@@ -92,6 +95,8 @@ class AdditiveLCB(CandidateSearch):
         data = surrogate.data
         models = list(zip(surrogate.weights, surrogate.posteriors, strict=True))
         bound = Bound(models=models, beta=self.beta)
+        if surrogate.outcomes:
+            return self._minimise_constrained(rng, surrogate, bound)
         parts = feasible_components(bound.groups, data.domain)
         Z = draw_candidates(rng, data, parts, self.candidates, self.spread)
         values = [
@@ -111,3 +116,21 @@ class AdditiveLCB(CandidateSearch):
         )
         free = free_coordinates(data)
         return minimise_sum(parts, Z, values, data.domain.dim, functions, free)
+
+    def _minimise_constrained(
+        self, rng: np.random.Generator, surrogate: Surrogate, bound: Bound
+    ) -> Float[ndarray, " P"]:
+        """Return the candidate of least bound whose outcomes may be within limits.
+
+        An outcome may be if its own optimistic bounds μ ± βσ are; where no candidate
+        is such, the one that is closest to it.
+        """
+        U = joint_candidates(rng, surrogate.posterior, surrogate.data, self)
+        value, violation = np.zeros(len(U)), np.zeros(len(U))
+        for i, group in enumerate(bound.groups):
+            value += bound.value(i, np.ascontiguousarray(U[:, list(group)]))
+        for model in surrogate.outcomes:
+            mean, var = model.surrogate.posterior.predict(U)
+            reach = self.beta * np.sqrt(np.maximum(var, 0.0))
+            violation += beyond(mean, model.lower - reach, model.upper + reach)
+        return U[best_row(violation, value)]

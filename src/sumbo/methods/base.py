@@ -20,6 +20,7 @@ from sumbo.search import (
     minimise_draws,
     pick_each,
 )
+from sumbo.search.constrained import minimise_constrained_draws
 from sumbo.state import State
 from sumbo.structure import co_membership_matrix
 from sumbo.surrogate import AdditiveModel, AdditiveState, Surrogate
@@ -77,6 +78,8 @@ class Method(ABC):
     ignores_covariance: ClassVar[bool] = False
     # The class of what it remembers, None if it remembers nothing.
     remembers: ClassVar[type[State] | None] = None
+    # Whether it takes outcomes with limits into account.
+    takes_outcomes: ClassVar[bool] = False
 
     @abstractmethod
     def propose(
@@ -227,6 +230,7 @@ class ThompsonSampling(CandidateSearch):
     """A method whose points minimise draws from the posterior; ``draw`` says which."""
 
     remembers: ClassVar[type[State] | None] = DrawState
+    takes_outcomes: ClassVar[bool] = True
     draw: ClassVar[Drawing]
 
     def propose(
@@ -235,6 +239,9 @@ class ThompsonSampling(CandidateSearch):
         """Return the minimisers of q draws."""
         streams = split(rng)
         surrogate, model = self.update(streams.structure, state, data, q)
+        if surrogate.outcomes:
+            U = minimise_constrained_draws(streams, self.draw, surrogate, q, self)
+            return U, DrawState.of(model, None), Info.of(surrogate)
         candidates = None
         if state is not None and not surrogate.refitted:
             candidates = state.candidates

@@ -5,7 +5,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from sumbo.acquisition.improvement import Averaged, Improvement, log_improvement
+from sumbo.acquisition.feasibility import LogFeasibility
+from sumbo.acquisition.improvement import (
+    Averaged,
+    Improvement,
+    Sum,
+    log_improvement,
+)
 from sumbo.data import Data
 from sumbo.errors import require_positive_integer
 from sumbo.gp import Posterior
@@ -19,6 +25,7 @@ from sumbo.search import (
     pick,
     pick_each,
 )
+from sumbo.search.constrained import minimise_constrained_draws
 from sumbo.search.whole import search_whole
 from sumbo.surrogate import AdditiveModel, AdditiveState, Surrogate
 from sumbo.typing import Float, Int, ndarray
@@ -81,6 +88,7 @@ class LogExpectedImprovement(AdditiveModel, Method):
     cite: ClassVar[str] = "ament2023"
     label: ClassVar[str] = "log EI"
     takes_context: ClassVar[bool] = True
+    takes_outcomes: ClassVar[bool] = True
 
     descents: int = 6
     candidates: int = 32
@@ -97,8 +105,8 @@ class LogExpectedImprovement(AdditiveModel, Method):
     ) -> tuple[Float[ndarray, "q P"], AdditiveState, Info]:
         """Return maximisers, one after the other, then the minimisers of draws."""
         surrogate, state = self.update(rng, state, data, q)
-        info, post, data = Info.of(surrogate), surrogate.posterior, surrogate.data
-        surrogate = surrogate.fantasised(data.pending)
+        info, data = Info.of(surrogate), surrogate.data
+        unbelieved, surrogate = surrogate, surrogate.fantasised(data.pending)
         out = np.empty((q, data.domain.dim))
         count = self._draws(data, q)
         explores = self._explores(data)
@@ -108,9 +116,7 @@ class LogExpectedImprovement(AdditiveModel, Method):
             if i + 1 < q - count:
                 surrogate = surrogate.fantasised(out[i : i + 1])
         if count:
-            out[q - count :], _ = minimise_draws(
-                split(rng), JOINT, post, data, count, _SEARCH
-            )
+            out[q - count :] = _draw_minimisers(rng, unbelieved, count)
         return out, state, info
 
     def choose(
@@ -131,7 +137,9 @@ class LogExpectedImprovement(AdditiveModel, Method):
         surrogate = surrogate.fantasised(data.pending)
         for u in data.pending:
             rows = [w.append(u, w.gp.noise) for w in rows]
-        bests = [float(p.fitted().min()) for p in surrogate.posteriors]
+        usable = surrogate.feasible_rows(surrogate.posterior)
+        usable = usable if usable.any() else np.ones_like(usable)
+        bests = [float(p.fitted()[usable].min()) for p in surrogate.posteriors]
         left, count = table.open.copy(), self._draws(data, q)
         target = (
             STAGNATION.target * float(data.y.std()) if self._explores(data) else 0.0
@@ -160,7 +168,7 @@ class LogExpectedImprovement(AdditiveModel, Method):
         # What pending points bring is not known yet, and values of other contexts do
         # not say whether the search of this one has stagnated.
         quiet = len(data.pending) == 0 and not data.given
-        return quiet and has_stagnated(data.y)
+        return quiet and has_stagnated(feasible_values(data))
 
     def _draws(self, data: Data, q: int) -> int:
         """Return how many of the next q points are to be minimisers of draws."""
@@ -194,21 +202,51 @@ def has_stagnated(y: Float[ndarray, " N"]) -> bool:
     return bool(level and early.min() - best < STAGNATION.gain * scale)
 
 
-def improvement(surrogate: Surrogate, target: float) -> Improvement | Averaged:
-    """Return expected improvement by ``target`` or more, averaged over structures."""
+def feasible_values(data: Data) -> Float[ndarray, " n"]:
+    """Return the values at points that meet all constraints, in the order told."""
+    return data.y if data.violation is None else data.y[data.violation == 0]
+
+
+def improvement(
+    surrogate: Surrogate, target: float
+) -> Improvement | Averaged | LogFeasibility | Sum:
+    """Return expected improvement by ``target`` or more, averaged over structures.
+
+    With outcomes it is multiplied by the probability that they are within their
+    limits, which stands alone while no feasible point is known.
+    """
     # Use the lowest posterior mean as the incumbent, because a low value may be noise.
     # Fantasised points count as observed, so that the next point looks elsewhere.
+    fitted = [_fitted(post, surrogate.data) for post in surrogate.posteriors]
+    if surrogate.data.violation is not None:
+        rows = surrogate.feasible_rows(surrogate.posterior)
+        if surrogate.outcomes and not rows.any():
+            return LogFeasibility(models=surrogate.outcomes)
+        fitted = [values[rows] if rows.any() else values for values in fitted]
     each = tuple(
-        Improvement(post=post, best=_incumbent(post, surrogate.data) - target)
-        for post in surrogate.posteriors
+        Improvement(post=post, best=float(values.min()) - target)
+        for post, values in zip(surrogate.posteriors, fitted, strict=True)
     )
-    if len(each) == 1:
-        return each[0]
-    return Averaged(weights=surrogate.weights, models=each)
+    several = Averaged(weights=surrogate.weights, models=each)
+    found = several if len(each) > 1 else each[0]
+    if not surrogate.outcomes:
+        return found
+    return Sum(terms=(found, LogFeasibility(models=surrogate.outcomes)))
 
 
-def _incumbent(post: Posterior, data: Data) -> float:
-    """Return the least posterior mean among the observed points, in the context."""
+def _fitted(post: Posterior, data: Data) -> Float[ndarray, " n"]:
+    """Return the posterior means at the observed points, moved into the context."""
     if not data.given:
-        return float(post.fitted().min())
-    return float(post.predict_mean(data.domain.snap(post.X)).min())
+        return post.fitted()
+    return post.predict_mean(data.domain.snap(post.X))
+
+
+def _draw_minimisers(
+    rng: np.random.Generator, surrogate: Surrogate, count: int
+) -> Float[ndarray, "q P"]:
+    """Return the minimisers of joint draws, with those of outcomes if there are any."""
+    streams = split(rng)
+    if surrogate.outcomes:
+        return minimise_constrained_draws(streams, JOINT, surrogate, count, _SEARCH)
+    post, data = surrogate.posterior, surrogate.data
+    return minimise_draws(streams, JOINT, post, data, count, _SEARCH)[0]

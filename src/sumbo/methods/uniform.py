@@ -24,6 +24,7 @@ class Uniform(Method):
         "paper": {},
         "paper-author": {},
     }
+    takes_outcomes: ClassVar[bool] = True
 
     def propose(
         self, rng: np.random.Generator, state: None, data: Data, q: int

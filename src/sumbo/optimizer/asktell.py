@@ -31,9 +31,14 @@ from sumbo.optimizer.engine import (
     settings_of,
 )
 from sumbo.optimizer.history import History
+from sumbo.optimizer.outcomes import (
+    limits_from_json,
+    limits_to_json,
+    read_outcomes,
+)
 from sumbo.optimizer.violation import best_row
 from sumbo.rng import Seed, as_seed
-from sumbo.space import Feasible, Space, tests_in
+from sumbo.space import Feasible, Outcome, Space, outcomes_in, tests_in
 from sumbo.surrogate import Surrogate
 from sumbo.typing import Float, Groups, ndarray
 from sumbo.values import aligned, as_floats
@@ -71,7 +76,8 @@ class Optimizer:
             values they are pending: points of your own, to be evaluated and told.
         y0: The values at ``x0``.
         constraints: What may be asked: texts such as ``"a + 2*b <= 1"``,
-            ``scipy.optimize.LinearConstraint``, or ``Feasible(function)``; see
+            ``scipy.optimize.LinearConstraint`` or ``Feasible(function)``; and limits of
+            measured outcomes, ``Outcome(name, lower, upper)``. See
             docs/guide/constraints.md.
         settings: Settings of the method, see its class.
 
@@ -96,6 +102,7 @@ class Optimizer:
         **settings: Any,
     ) -> None:
         space = Space.of(bounds).constrained(constraints)
+        limits = outcomes_in(constraints, space.parameters)
         self._engine = make_engine(
             space,
             method=method,
@@ -106,8 +113,9 @@ class Optimizer:
             transform=transform,
             init=init,
             settings=settings,
+            limits=limits,
         )
-        self._now = Snapshot(history=History.empty(space))
+        self._now = Snapshot(history=History.empty(space, len(limits)))
         self.info = Info()
         self._slow = False  # whether a slow ask was reported
         self._warned: tuple[str, ...] = ()
@@ -169,13 +177,21 @@ class Optimizer:
         return int(rows[0]) if n is None else rows
 
     def tell(
-        self, x: Any, y: Any = None, *, failed: bool = False, earlier: bool = False
+        self,
+        x: Any,
+        y: Any = None,
+        *,
+        outcomes: Any = None,
+        failed: bool = False,
+        earlier: bool = False,
     ) -> None:
         """Add the value at a point, or values at points, in any order.
 
         Args:
             x: One point, or several as rows.
             y: Its value, or one value per row.
+            outcomes: What else was measured, by name: a number, or one per row. Those
+                that have limits (``Outcome``) are needed.
             failed: The evaluation failed: the points are remembered, avoided by the
                 model and never asked again; ``y`` is left out.
             earlier: The data come from elsewhere; points outside the box are
@@ -188,9 +204,12 @@ class Optimizer:
         U = self._encode(x, earlier=earlier)
         numbers = self.space.numbers(x)
         values = _as_values(aligned(x, y), len(numbers), failed=failed)
-        history = self._now.history
-        for row, u, value in zip(numbers, U, values, strict=True):
-            history = history.told(row, u, value, failed=failed)
+        history, limits = self._now.history, self._engine.limits
+        found = read_outcomes(
+            limits, outcomes, len(numbers), failed=failed, earlier=earlier
+        )
+        for row, u, value, own in zip(numbers, U, values, found, strict=True):
+            history = history.told(row, u, value, failed=failed, outcomes=own)
         self._remember(history)
 
     def note_failure(self, x: Any, reason: str) -> None:
@@ -216,7 +235,10 @@ class Optimizer:
         Raises:
             SumboError: If no value has been told yet, or none at a feasible point.
         """
-        X, i = self._now.history.X, best_row(self.space, self._now.history)
+        X, i = (
+            self._now.history.X,
+            best_row(self.space, self._now.history, self._engine.limits),
+        )
         y = self._now.history.y
         return self.space.points(X[i : i + 1])[0], float(y[i])
 
@@ -249,6 +271,18 @@ class Optimizer:
     def y(self) -> Float[ndarray, " N"]:
         """All values told, in the same order; NaN where the evaluation failed."""
         return self._now.history.y.copy()
+
+    @property
+    def outcomes(self) -> dict[str, Float[ndarray, " N"]]:
+        """Outcomes told, by name; NaN where the evaluation failed or none was told."""
+        columns = self._now.history.outcomes.T.copy()
+        names = [limit.name for limit in self._engine.limits]
+        return dict(zip(names, columns, strict=True))
+
+    @property
+    def limits(self) -> tuple[Outcome, ...]:
+        """Outcomes that have limits."""
+        return self._engine.limits
 
     @property
     def space(self) -> Space:
@@ -340,6 +374,7 @@ class Optimizer:
             "steps": now.steps,
             "asks": now.asks,
             "state": state,
+            "outcomes": limits_to_json(engine.limits),
             "failures": [[list(f.x), f.reason] for f in now.failures],
         }
         arrays = {f"history.{k}": v for k, v in now.history.arrays().items()}
@@ -383,6 +418,7 @@ class Optimizer:
     ) -> "Optimizer":
         opt = cls(
             Space.from_json(header["space"], tests),
+            constraints=limits_from_json(header.get("outcomes", [])),
             method=header["method"],
             seed=header["seed"],
             n_init=header["n_init"],

@@ -107,9 +107,13 @@ def choose(
     """Return the numbers of q rows, what is known then, and what was done.
 
     Raises:
+        ArgumentError: If outcomes have limits.
         ExhaustedError: If fewer rows are left.
     """
     begin = time.process_time()
+    if engine.limits:
+        msg = f"choose cannot take limits of outcomes, and there is {engine.limits[0]}."
+        raise ArgumentError(f"{msg} Use ask, or leave the limits out.")
     left = choices.open(now.history, repeats=repeats)
     if left.sum() < (1 if repeats else q):
         msg = (

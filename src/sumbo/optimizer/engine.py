@@ -19,10 +19,11 @@ from sumbo.methods import METHODS, Info, Method, make, names
 from sumbo.optimizer.context import Context
 from sumbo.optimizer.duplicates import distinct
 from sumbo.optimizer.history import History
+from sumbo.optimizer.outcomes import measured, require_outcomes_taken
 from sumbo.optimizer.violation import violations
 from sumbo.registry import require_one_of
 from sumbo.rng import rng_at
-from sumbo.space import Space
+from sumbo.space import Outcome, Space
 from sumbo.structure import as_groups
 from sumbo.surrogate import Surrogate
 from sumbo.typing import Float, ndarray
@@ -77,6 +78,7 @@ class Engine:
         n_init: Observations, pending points included, before the model takes over.
         transform: The wanted transform of the values.
         init: The initial design.
+        limits: Outcomes that have limits.
     """
 
     space: Space
@@ -85,6 +87,7 @@ class Engine:
     n_init: int
     transform: str
     init: str
+    limits: tuple[Outcome, ...] = ()
 
     def data(self, now: Snapshot) -> Data:
         """Return what the method sees, in the units of its last fit."""
@@ -98,7 +101,8 @@ class Engine:
             step=now.steps,
             asks=now.asks,
             kind=self.transform,
-            violation=violations(self.space, h),
+            violation=violations(self.space, h, self.limits),
+            outcomes=measured(self.limits, h.outcomes),
         )
         standing = self.method.transform(now.state)
         return data if standing is None else data.under(standing)
@@ -159,7 +163,7 @@ class Engine:
 
     def initial_count(self, now: Snapshot, q: int) -> int:
         """Return how many of the next q points belong to the initial design."""
-        if now.history.successes == 0:
+        if now.history.successes == 0 or not now.history.has_outcomes:
             return q  # a model needs data; until then points are uniform
         return min(q, max(0, self.n_init - now.history.count))
 
@@ -194,6 +198,7 @@ def make_engine(
     transform: str | None = None,
     init: str = "uniform",
     settings: Any = None,
+    limits: tuple[Outcome, ...] = (),
 ) -> Engine:
     """Return the engine of a run, its arguments checked.
 
@@ -212,13 +217,16 @@ def make_engine(
         raise ArgumentError(f"{msg}{space.dim}. Pass init='uniform'.")
     if groups is not None:
         settings["groups"] = as_setting(groups, space)
+    made = make(method, preset, **settings)
+    require_outcomes_taken(made, limits)
     return Engine(
         space=space,
-        method=make(method, preset, **settings),
+        method=made,
         seed=seed,
         n_init=as_count("n_init", n_init, 0),
         transform=transform,
         init=init,
+        limits=limits,
     )
 
 

@@ -1,6 +1,6 @@
 """What every run checks: its arguments, where evaluations run, what a value is."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from sumbo.errors import ArgumentError
+from sumbo.optimizer.outcomes import read_outcomes
+from sumbo.space import Outcome
 from sumbo.values import as_floats
 
 
@@ -39,6 +41,31 @@ def check_run(
     if on_error not in ("raise", "skip"):
         msg = f"on_error={on_error!r} is unknown. Use 'raise' or 'skip'."
         raise ArgumentError(msg)
+
+
+def as_evaluation(returned: Any, limits: Sequence[Outcome]) -> tuple[float, Any]:
+    """Return the value that an objective returned, and its outcomes if it did.
+
+    Raises:
+        ArgumentError: If the value is not a finite number, or an outcome that has
+            limits is missing or none.
+    """
+    if not (isinstance(returned, tuple) and len(returned) == 2):
+        value, outcomes = returned, None
+    else:
+        value, outcomes = returned
+    if limits and outcomes is None:
+        names = ", ".join(repr(limit.name) for limit in limits)
+        msg = (
+            f"the objective returned {returned!r} without {names}, which have limits. "
+        )
+        raise ArgumentError(f"{msg}Return (value, {{name: number}}).")
+    if outcomes is not None and not isinstance(outcomes, Mapping):
+        msg = f"the objective returned {returned!r}, neither a number nor a pair of a "
+        raise ArgumentError(f"{msg}number and a mapping of outcomes.")
+    value = as_value(value)
+    read_outcomes(limits, outcomes, 1)
+    return value, outcomes
 
 
 def as_value(value: Any) -> float:

@@ -14,24 +14,27 @@ class History:
     """Points in user numbers ``X`` and unit-cube coordinates ``U``, told and pending.
 
     A failed evaluation has ``failed`` set and NaN in ``y``, which no model ever sees.
+    ``outcomes`` are what was measured beside the value, NaN where it is not known.
     """
 
     X: Float[ndarray, "N K"]
     U: Float[ndarray, "N P"]
     y: Float[ndarray, " N"]
     failed: Bool[ndarray, " N"]
+    outcomes: Float[ndarray, "N O"]
     pending_X: Float[ndarray, "Q K"]
     pending_U: Float[ndarray, "Q P"]
 
     @classmethod
-    def empty(cls, space: Space) -> "History":
-        """Return a history with nothing in it."""
+    def empty(cls, space: Space, outcomes: int = 0) -> "History":
+        """Return a history with nothing in it, for a number of outcomes."""
         K, P = len(space.names), space.dim
         return cls(
             X=np.empty((0, K)),
             U=np.empty((0, P)),
             y=np.empty(0),
             failed=np.zeros(0, dtype=bool),
+            outcomes=np.empty((0, outcomes)),
             pending_X=np.empty((0, K)),
             pending_U=np.empty((0, P)),
         )
@@ -51,6 +54,7 @@ class History:
         y: float,
         *,
         failed: bool,
+        outcomes: Float[ndarray, " O"] | None = None,
     ) -> "History":
         """Return the history with one more value; a pending point stops pending.
 
@@ -62,12 +66,15 @@ class History:
         if len(hits):
             u = self.pending_U[hits[0]]
             keep[hits[0]] = False
+        unknown = np.full(self.outcomes.shape[1], np.nan)
+        measured = unknown if failed or outcomes is None else outcomes
         return replace(
             self,
             X=np.vstack([self.X, x]),
             U=np.vstack([self.U, u]),
             y=np.append(self.y, np.nan if failed else y),
             failed=np.append(self.failed, failed),
+            outcomes=np.vstack([self.outcomes, measured]),
             pending_X=self.pending_X[keep],
             pending_U=self.pending_U[keep],
         )
@@ -82,6 +89,11 @@ class History:
         """The number of observations with a value."""
         return int(np.isfinite(self.y).sum())
 
+    @property
+    def has_outcomes(self) -> bool:
+        """Whether every outcome that has limits was measured at least once."""
+        return bool(np.isfinite(self.outcomes).any(axis=0).all())
+
     def arrays(self) -> dict[str, ndarray]:
         """Return all arrays by name, for a checkpoint."""
         return {name: getattr(self, name) for name in FIELDS}
@@ -89,7 +101,9 @@ class History:
     @classmethod
     def from_arrays(cls, arrays: dict[str, Any]) -> "History":
         """Return the history of a checkpoint."""
-        return cls(**{name: arrays[name] for name in FIELDS})
+        # Files from before there were outcomes hold none.
+        known = {"outcomes": np.empty((len(arrays["y"]), 0)), **arrays}
+        return cls(**{name: known[name] for name in FIELDS})
 
     def contradiction(self, space: Space) -> str:
         """Return what is impossible in a history that was read, "" if nothing is."""
@@ -99,6 +113,7 @@ class History:
             "U": (N, P),
             "y": (N,),
             "failed": (N,),
+            "outcomes": (N, self.outcomes.shape[-1]),
             "pending_X": (Q, K),
             "pending_U": (Q, P),
         }
@@ -119,4 +134,4 @@ class History:
         return ""
 
 
-FIELDS = ("X", "U", "y", "failed", "pending_X", "pending_U")
+FIELDS = ("X", "U", "y", "failed", "outcomes", "pending_X", "pending_U")

@@ -16,7 +16,7 @@ from sumbo.lock import exclusive
 from sumbo.methods import Method
 from sumbo.optimizer.asktell import Optimizer
 from sumbo.optimizer.engine import as_count
-from sumbo.optimizer.evaluation import as_value, check_run, executor_of
+from sumbo.optimizer.evaluation import as_evaluation, check_run, executor_of
 from sumbo.optimizer.result import INTERRUPTED, STOPPED, call_back, result_of
 from sumbo.optimizer.violation import best_of
 from sumbo.rng import Seed
@@ -203,7 +203,7 @@ class _Run:
     def _failed_once_more(self, x: ndarray, evaluate: Callable[[], Any]) -> bool:
         """Return whether the point must be evaluated again; it is told otherwise."""
         try:
-            value = as_value(evaluate())
+            value, outcomes = as_evaluation(evaluate(), self.opt.limits)
         except Exception as error:  # noqa: BLE001 (the user's function may raise anything)
             self.opt.note_failure(x, f"{type(error).__name__}: {error}")
             point = tuple(x.tolist())
@@ -212,7 +212,7 @@ class _Run:
                 return True
             self._fail(x, error, self.attempts.pop(point))
         else:
-            self.opt.tell(x, value)
+            self.opt.tell(x, value, outcomes=outcomes)
         self._told()
         return False
 
@@ -309,6 +309,7 @@ def _difference(fresh: Optimizer, saved: Optimizer, seed: Seed) -> str:
         "n_init": (fresh.n_init, saved.n_init),
         "transform": (fresh.transform, saved.transform),
         "init": (fresh.init, saved.init),
+        "limits": (fresh.limits, saved.limits),
     }
     if seed is not None:
         pairs["seed"] = (fresh.seed, saved.seed)

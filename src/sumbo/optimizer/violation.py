@@ -1,12 +1,15 @@
 """By how much observations break constraints."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from sumbo.errors import SumboError
 from sumbo.optimizer.history import History
-from sumbo.space import Space
+from sumbo.optimizer.outcomes import measured
+from sumbo.space import Outcome, Space
+from sumbo.surrogate.base import beyond
 from sumbo.typing import Float, ndarray
 
 # Shares of a mixture are often written with few digits: what was observed counts as
@@ -14,18 +17,29 @@ from sumbo.typing import Float, ndarray
 ROUNDED = 1e-6
 
 
-def violations(space: Space, history: History) -> Float[ndarray, " N"] | None:
+def violations(
+    space: Space, history: History, limits: Sequence[Outcome] = ()
+) -> Float[ndarray, " N"] | None:
     """Return 0 for each observation that meets all constraints, and more for others.
 
-    None if there are no constraints. Points that break a known constraint have inf.
+    None if there are no constraints. Points that break a known constraint have inf, as
+    have those whose outcomes are not known. The others have the sum of what outcomes
+    are beyond their limits, in standard deviations of the outcome.
     """
-    if space.region is None:
+    if space.region is None and not limits:
         return None
-    feasible = space.region.feasible(history.U, ROUNDED)
-    return np.where(feasible, 0.0, np.inf)
+    out = np.zeros(len(history.y))
+    for outcome in measured(limits, history.outcomes):
+        known = outcome.values[np.isfinite(outcome.values)]
+        scale = float(known.std()) if len(known) and np.ptp(known) > 0 else 1.0
+        broken = beyond(outcome.values, outcome.lower, outcome.upper)
+        out += np.where(np.isnan(broken), np.inf, broken / scale)
+    if space.region is not None:
+        out[~space.region.feasible(history.U, ROUNDED)] = np.inf
+    return out
 
 
-def best_row(space: Space, history: History) -> int:
+def best_row(space: Space, history: History, limits: Sequence[Outcome] = ()) -> int:
     """Return the row of the best feasible observation.
 
     Raises:
@@ -35,7 +49,7 @@ def best_row(space: Space, history: History) -> int:
     if not np.isfinite(y).any():
         msg = "there is no best point yet: no value has been told."
         raise SumboError(msg)
-    broken = violations(space, history)
+    broken = violations(space, history, limits)
     if broken is None:
         return int(np.nanargmin(y))
     y = np.where(broken == 0, y, np.nan)

@@ -5,6 +5,7 @@ from sumbo.space.constraints import (
     Feasible,
     Outcome,
     as_constraints,
+    outcomes_in,
     tests_in,
 )
 from sumbo.space.parameters import Categorical, Integer, Parameter, Real, Simplex
@@ -21,5 +22,6 @@ __all__ = [
     "Simplex",
     "Space",
     "as_constraints",
+    "outcomes_in",
     "tests_in",
 ]

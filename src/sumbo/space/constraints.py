@@ -61,6 +61,11 @@ class Outcome:
     """A measured quantity that must lie within limits, known only after evaluation.
 
     The objective returns ``(value, {name: number})``; see docs/guide/constraints.md.
+
+    Examples:
+        >>> import sumbo
+        >>> sumbo.Outcome("stress", upper=200.0)
+        Outcome(name='stress', lower=None, upper=200.0)
     """
 
     name: str | Unchecked
@@ -138,6 +143,15 @@ def as_constraints(given: Any, parameters: Sequence[Parameter]) -> Constraints:
         tests=tuple(tests),
         outcomes=tuple(outcomes),
     )
+
+
+def outcomes_in(given: Any, parameters: Sequence[Parameter]) -> tuple[Outcome, ...]:
+    """Return the outcomes among constraints.
+
+    Raises:
+        ArgumentError: If the constraints are wrong, see ``as_constraints``.
+    """
+    return as_constraints(given, parameters).outcomes
 
 
 def tests_in(given: Any) -> tuple[Feasible, ...]:

@@ -89,15 +89,12 @@ class Space:
     def constrained(self, constraints: Any) -> "Space":
         """Return the space with more constraints on what may be asked.
 
+        Outcomes limit no point of the space, and are left out.
+
         Raises:
             ArgumentError: If one is of no known kind, or names an unknown parameter.
         """
         found = as_constraints(constraints, self.parameters)
-        if found.outcomes:
-            msg = (
-                f"constraints: {found.outcomes[0]} limits no point of the space. Pass "
-            )
-            raise ArgumentError(f"{msg}it to Optimizer or minimize.")
         known = (*self.constraints, *found.linear, *found.tests)
         return dataclasses.replace(self, constraints=known)
 

@@ -15,7 +15,7 @@ model is conditioned on the new observations.
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,9 +27,9 @@ from sumbo.gp import AdditiveGP
 from sumbo.kernels import KERNELS
 from sumbo.registry import require_one_of
 from sumbo.rng import rng_at
-from sumbo.state import State
+from sumbo.state import SAVED_IF_SET, State
 from sumbo.structure import expand
-from sumbo.surrogate.base import Fit, Surrogate
+from sumbo.surrogate.base import Fit, OutcomeModel, Surrogate
 from sumbo.surrogate.transform import Scale, rescale
 from sumbo.typing import Float, Groups, ndarray
 
@@ -65,6 +65,7 @@ class AdditiveState(State):
         drawn: The model of the structure that was drawn.
         others: Models of other plausible structures, with their weights.
         memory: What the decomposition remembers.
+        outcomes: What the last refits of the models of outcomes chose.
     """
 
     fitted_at: int
@@ -72,6 +73,7 @@ class AdditiveState(State):
     drawn: Fit
     others: tuple[Fit, ...] = ()
     memory: State | None = None
+    outcomes: tuple["AdditiveState", ...] = field(default=(), metadata=SAVED_IF_SET)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,6 +141,8 @@ class AdditiveModel:
         The posteriors are computed from the state and the data alone, never from a
         cache that a resumed run would not have, so that resuming is exact.
         """
+        if data.outcomes:
+            return self._with_outcomes(rng, state, data, q)
         due = state is None or len(data.y) >= self.next_refit(state.fitted_at, q)
         if state is not None and not due:
             return self._condition(state, data), state
@@ -153,6 +157,29 @@ class AdditiveModel:
             events=events,
         )
         return surrogate, state
+
+    def _with_outcomes(
+        self, rng: np.random.Generator, state: AdditiveState | None, data: Data, q: int
+    ) -> tuple[Surrogate, AdditiveState]:
+        """Return the surrogate with models of all outcomes, each refitted when due."""
+        streams = rng.spawn(len(data.outcomes))
+        surrogate, new = self.update(rng, state, replace(data, outcomes=()), q)
+        known = state.outcomes if state else (None,) * len(data.outcomes)
+        models, states = [], []
+        for stream, own, measured in zip(streams, known, data.outcomes, strict=True):
+            found, own = self.update(stream, own, data.of_outcome(measured), q)
+            models.append(OutcomeModel.of(found, measured))
+            states.append(own)
+        found = [surrogate, *(model.surrogate for model in models)]
+        surrogate = replace(
+            surrogate,
+            data=replace(surrogate.data, outcomes=data.outcomes),
+            outcomes=tuple(models),
+            fits=sum(s.fits for s in found),
+            fit_cpu_s=sum(s.fit_cpu_s for s in found),
+            events=tuple(event for s in found for event in s.events),
+        )
+        return surrogate, replace(new, outcomes=tuple(states))
 
     def next_refit(self, fitted_at: int, q: int = 1) -> int:
         """Return the number of observations at which q points ask for a refit."""
@@ -187,9 +214,14 @@ class AdditiveModel:
 
     def restore(self, packed: Any) -> Any:
         """Return the state that a checkpoint holds."""
-        memory = packed.get("memory") if isinstance(packed, Mapping) else None
-        cls = self.remembers or AdditiveState
-        return cls.unpack(packed, memory=self._source.restore(memory))
+        return self._restored(self.remembers or AdditiveState, packed)
+
+    def _restored(self, cls: Any, packed: Any) -> Any:
+        known = packed if isinstance(packed, Mapping) else {}
+        # The class of a memory is known to the decomposition only.
+        memory = self._source.restore(known.get("memory"))
+        each = [self._restored(AdditiveState, own) for own in known.get("outcomes", ())]
+        return cls.unpack(packed, memory=memory, outcomes=tuple(each))
 
     def _check_starts(self) -> None:
         """Check where Adam starts.

@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sumbo.data import Data, Transform
+from sumbo.data import Data, Measured, Transform
 from sumbo.gp import AdditiveGP, Posterior
 from sumbo.state import State
-from sumbo.typing import Float, Groups, ndarray
+from sumbo.typing import Bool, Float, Groups, ndarray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -25,6 +25,7 @@ class Surrogate:
         fits: How many fits of hyperparameters this call made.
         fit_cpu_s: The CPU time of the refit, in seconds.
         events: What happened during the fits, such as retries.
+        outcomes: The models of outcomes that have limits.
     """
 
     posteriors: tuple[Posterior, ...]
@@ -36,6 +37,7 @@ class Surrogate:
     fits: int = 0
     fit_cpu_s: float = 0.0
     events: tuple[str, ...] = ()
+    outcomes: tuple["OutcomeModel", ...] = ()
 
     @property
     def posterior(self) -> Posterior:
@@ -61,7 +63,67 @@ class Surrogate:
         if len(U) == 0:
             return self
         posteriors = tuple(p.append(U, p.predict(U)[0]) for p in self.posteriors)
-        return replace(self, posteriors=posteriors)
+        outcomes = tuple(
+            replace(model, surrogate=model.surrogate.fantasised(U))
+            for model in self.outcomes
+        )
+        return replace(self, posteriors=posteriors, outcomes=outcomes)
+
+    def feasible_rows(self, post: Posterior) -> Bool[ndarray, " n"]:
+        """Return which rows of a posterior meet all constraints.
+
+        Observed rows by what was measured, fantasised ones by the predicted outcomes.
+        """
+        N = len(self.data.y)
+        out = np.ones(post.N, dtype=bool)
+        if self.data.violation is not None:
+            out[:N] = self.data.violation == 0
+        for model in self.outcomes:
+            out[N:] &= model.violation(model.surrogate.posterior, post.X[N:]) == 0
+        return out
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OutcomeModel:
+    """The model of an outcome, and its limits in the units of the model.
+
+    Attributes:
+        surrogate: The model.
+        lower: The lower limit, −inf if there is none.
+        upper: The upper limit, inf if there is none.
+    """
+
+    surrogate: Surrogate
+    lower: float
+    upper: float
+
+    @classmethod
+    def of(cls, surrogate: Surrogate, measured: Measured) -> "OutcomeModel":
+        """Return the model of an outcome from its surrogate."""
+        return cls(
+            surrogate=surrogate,
+            lower=_forward(surrogate.transform, measured.lower),
+            upper=_forward(surrogate.transform, measured.upper),
+        )
+
+    def violation(
+        self, post: Posterior, U: Float[ndarray, "n P"]
+    ) -> Float[ndarray, " n"]:
+        """Return by how much the posterior mean breaks the limits at points."""
+        return beyond(post.predict_mean(U), self.lower, self.upper)
+
+
+def beyond(
+    values: Float[ndarray, "*n"],
+    lower: float | Float[ndarray, "*n"],
+    upper: float | Float[ndarray, "*n"],
+) -> Float[ndarray, "*n"]:
+    """Return by how much values break limits, 0 where they do not."""
+    return np.maximum(np.maximum(lower - values, values - upper), 0.0)
+
+
+def _forward(transform: Transform, limit: float) -> float:
+    return float(transform.forward(np.array(limit))) if np.isfinite(limit) else limit
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

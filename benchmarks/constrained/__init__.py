@@ -1,0 +1,1 @@
+"""Constrained problems with known optima, on which optimisers are compared."""
