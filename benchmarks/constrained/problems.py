@@ -128,7 +128,7 @@ def pressure_vessel(x: np.ndarray) -> tuple[float, list[float]]:
         sumbo.Real("d2", 5.0, 5.5),
     ],
     11,
-    2994.424466,
+    2994.471066,
 )
 def speed_reducer(x: np.ndarray) -> tuple[float, list[float]]:
     """Weight of a speed reducer."""
@@ -209,21 +209,21 @@ def g09(x: np.ndarray) -> tuple[float, list[float]]:
     return value, g
 
 
-@problem([(0, 6), (0, 6)], 1, 0.25)
+@problem([(0, 6), (0, 6)], 1, 0.253236)
 def gardner(x: np.ndarray) -> tuple[float, list[float]]:
     """The second simulation of Gardner et al. (2014): a tiny feasible part wins."""
     return np.sin(x[0]) + x[1], [np.sin(x[0]) * np.sin(x[1]) + 0.95]
 
 
-@problem([(0, 1)] * 20, 1, -14.0)
+@problem([(0, 1)] * 20, 1, 3.154973)
 def coupled_sum(x: np.ndarray) -> tuple[float, list[float]]:
-    """A sum of 20 terms with a budget that couples all: six may not be at their best.
+    """A sum of 20 parabolas with a budget that couples all of them.
 
-    The term of each coordinate falls linearly to −1 at 1, and costs as much of the
-    budget: 14 of 20 units. Bends below 0 keep the least value on the budget.
+    At the optimum x = c − λ/2w for one price λ of the budget, cut off at 0.
     """
-    bend = 0.2 * (x - 1) * x * np.sin(1 + np.arange(20))
-    return float(-x.sum() + (bend**2).sum()), [float(x.sum() - 14)]
+    i = np.arange(20)
+    w, c = 1.0 + i % 5, 0.35 + 0.6 * (0.618 * (i + 1) % 1)
+    return float((w * (x - c) ** 2).sum()), [float(x.sum() / 7.5 - 1)]
 
 
 def _blend(x: np.ndarray) -> float:

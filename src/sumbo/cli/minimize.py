@@ -26,7 +26,13 @@ from sumbo.cli import program, storage as storage_options
 from sumbo.cli.choices import read_choices
 from sumbo.cli.objective import Command, load_function
 from sumbo.cli.output import console, marked, require_writable, write_text
-from sumbo.cli.parameters import declared, groups_from_text, settings_of, space_of
+from sumbo.cli.parameters import (
+    declared,
+    groups_from_text,
+    outcome_of,
+    settings_of,
+    space_of,
+)
 from sumbo.errors import ArgumentError, CheckpointError, EvaluationError, StudyError
 from sumbo.space import Space
 
@@ -59,6 +65,17 @@ def minimize(
     ] = None,
     choice: Annotated[
         list[str] | None, typer.Option(help="NAME:A,B,C. Repeatable.")
+    ] = None,
+    constraint: Annotated[
+        list[str] | None,
+        typer.Option(help="Such as 'a + 2*b <= 1'. Repeatable."),
+    ] = None,
+    outcome: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="NAME:LOWER:UPPER of a measured outcome, such as stress::200. "
+            "Repeatable."
+        ),
     ] = None,
     budget: Annotated[int, typer.Option(help="Evaluations in all.")] = 120,
     method: Annotated[str, typer.Option(help="See `sumbo methods`.")] = "logei",
@@ -161,6 +178,7 @@ def minimize(
         "choices": None if choices is None else read_choices(choices, space),
         "repeats": repeats,
         "preset": preset,
+        "constraints": [*(constraint or []), *map(outcome_of, outcome or [])],
         **settings_of(setting or []),
     }
     try:

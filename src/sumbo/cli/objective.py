@@ -1,5 +1,6 @@
 """Objectives of the command line: a Python function, or any program."""
 
+import contextlib
 import math
 import shlex
 import string
@@ -49,6 +50,8 @@ def load_function(spec: str) -> Callable[[Any], float]:
 class Command:
     """A program as an objective: the last line that it prints is the value.
 
+    Lines such as ``stress=187`` before it are outcomes.
+
     The template is split into words once, before values are filled in, and run
     without a shell: nothing in a value can become a word or a command of its own.
     """
@@ -97,8 +100,8 @@ class Command:
             raise ArgumentError(f"{msg}texts; write {{name}} alone.") from error
         return cls(words=words, space=space, timeout=timeout)
 
-    def __call__(self, x: Any) -> float:
-        """Return the value that the program prints last.
+    def __call__(self, x: Any) -> float | tuple[float, dict[str, float]]:
+        """Return the value that the program prints last, with outcomes if it does.
 
         Raises:
             EvaluationError: If the program cannot be started, takes too long, fails,
@@ -124,11 +127,23 @@ class Command:
             raise EvaluationError(msg)
         line = _last_line(done.output)
         try:
-            return float(line)
+            value, outcomes = float(line), _outcomes(done.output)
+            return (value, outcomes) if outcomes else value
         except ValueError as error:
             shown = line[:_SHOWN]
             msg = f"the last line that {words[0]} printed is {shown!r}, not a number"
             raise EvaluationError(msg) from error
+
+
+def _outcomes(text: str) -> dict[str, float]:
+    """Return the numbers of lines such as ``stress=187``; the last of a name counts."""
+    found = {}
+    for line in text.splitlines():
+        name, sign, number = (word.strip() for word in line.partition("="))
+        if sign and name.isidentifier():
+            with contextlib.suppress(ValueError):
+                found[name] = float(number)
+    return found
 
 
 def _last_line(text: str) -> str:

@@ -11,7 +11,7 @@ from typer.core import TyperCommand
 
 from sumbo.errors import ArgumentError
 from sumbo.optimizer import minimize
-from sumbo.space import Categorical, Integer, Parameter, Real, Space
+from sumbo.space import Categorical, Integer, Outcome, Parameter, Real, Space
 
 _MOST_PARAMETERS = 100_000  # more are a slip, and would fill the memory
 _GIVEN = "sumbo.given"  # names of the options, in a context's meta
@@ -137,3 +137,18 @@ def _number(field: str, option: str, text: str) -> float:
     except ValueError as error:
         msg = f"{option} {text!r}: {field!r} is not a number."
         raise ArgumentError(msg) from error
+
+
+def outcome_of(text: str) -> Outcome:
+    """Return the limits that ``NAME:LOWER:UPPER`` states; either may be empty.
+
+    Raises:
+        ArgumentError: If the text has another form, or a limit is no number.
+    """
+    name, *limits = text.split(":")
+    try:
+        lower, upper = (float(limit) if limit else None for limit in limits)
+    except ValueError as error:
+        msg = f"--outcome {text!r} is not NAME:LOWER:UPPER, such as stress::200."
+        raise ArgumentError(msg) from error
+    return Outcome(name, lower, upper)

@@ -18,7 +18,7 @@ from sumbo.methods import Method
 from sumbo.optimizer.engine import Engine, Snapshot, as_count, make_engine
 from sumbo.registry import nearest
 from sumbo.rng import Seed, as_seed, rng_at
-from sumbo.space import Real, Space
+from sumbo.space import Outcome, Real, Space
 from sumbo.typing import Groups
 
 try:
@@ -65,6 +65,8 @@ class SumboSampler(optuna.samplers.BaseSampler):
         n_startup_trials: Trials before the model takes over, running ones included.
         preset: ``"paper"`` or ``"paper-author"``, see ``sumbo.Optimizer``.
         transform: Transform of the values, see ``sumbo.Optimizer``.
+        constraints_func: Returns constraint values of a finished trial, none above 0
+            if it is feasible. Values of ``trial.set_constraint`` need no function.
         settings: Settings of the method, see its class.
 
     Raises:
@@ -80,8 +82,10 @@ class SumboSampler(optuna.samplers.BaseSampler):
         *,
         preset: str | None = None,
         transform: str | None = None,
+        constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         **settings: Any,
     ) -> None:
+        self._constraints_func = constraints_func
         self._seed = as_seed(seed)
         self._n_startup_trials = as_count("n_startup_trials", n_startup_trials, 0)
         self._groups = _named_groups(groups)
@@ -144,13 +148,37 @@ class SumboSampler(optuna.samplers.BaseSampler):
         number = space.decode(rng.random((1, space.dim)))[0, 0]
         return value_of(param_distribution, float(number))
 
+    def after_trial(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        state: TrialState,
+        values: Sequence[float] | None,
+    ) -> None:
+        """Store the constraints of a finished trial, if a function computes them.
+
+        Raises:
+            ArgumentError: If the function returns a number that is NaN.
+        """
+        del values
+        done = state in (TrialState.COMPLETE, TrialState.PRUNED)
+        if self._constraints_func is None or not done:
+            return
+        found = [float(c) for c in self._constraints_func(trial)]
+        if np.isnan(found).any():
+            msg = f"constraints_func returned {found}. Return numbers that are not NaN."
+            raise ArgumentError(msg)
+        # Where the other samplers of Optuna keep them.
+        storage, number = study._storage, trial._trial_id  # pyright: ignore[reportPrivateUsage]
+        storage.set_trial_system_attr(number, "constraints", found)
+
     def reseed_rng(self) -> None:
         """Do nothing: trials that run in parallel differ by their numbers."""
 
     # ------------------------------------------------------------------ inside
     def _ask(self, record: Record, number: int) -> list[float]:
         """Return the parameters of a trial as numbers."""
-        engine = self._engine(record.space, record.known)
+        engine = self._engine(record.space, record.known, record.limits)
         N = len(record.raw)
         points = self._refit_points(engine.method, N + 1)
         before = [n for n in points if n < N]
@@ -208,12 +236,18 @@ class SumboSampler(optuna.samplers.BaseSampler):
         for old in list(self._memory)[:-REMEMBERED]:
             self._memory.pop(old, None)
 
-    def _engine(self, space: Space, known: Sequence[str]) -> Engine:
+    def _engine(
+        self, space: Space, known: Sequence[str], limits: tuple[Outcome, ...] = ()
+    ) -> Engine:
         options = dict(self._options)
         if self._groups is not None:
             options["groups"] = _numbered(self._groups, space.names, known)
         return make_engine(
-            space, seed=self._seed, n_init=self._n_startup_trials, **options
+            space,
+            seed=self._seed,
+            n_init=self._n_startup_trials,
+            limits=limits,
+            **options,
         )
 
 

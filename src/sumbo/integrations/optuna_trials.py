@@ -18,7 +18,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from sumbo.optimizer.duplicates import distinct
 from sumbo.optimizer.history import History
-from sumbo.space import Categorical, Integer, Parameter, Real, Space
+from sumbo.space import Categorical, Integer, Outcome, Parameter, Real, Space
 from sumbo.space.parameters import LARGEST_INTEGER
 from sumbo.typing import Bool, Float, ndarray
 
@@ -48,6 +48,7 @@ class Record:
     pruned: Bool[ndarray, " N"]
     pending_X: Float[ndarray, "Q K"]
     pending_U: Float[ndarray, "Q P"]
+    constraints: dict[str, Float[ndarray, " N"]]  # by name; feasible if none is above 0
     known: tuple[str, ...]  # every parameter of any trial
     key: str  # under which workers share their proposals
 
@@ -61,6 +62,7 @@ class Record:
         key = f"sumbo:{digest.hexdigest()}"
         sign = -1.0 if study.directions[0] == StudyDirection.MAXIMIZE else 1.0
         told, raw, pruned, pending = [], [], [], []
+        constraints: list[dict[str, float]] = []
         names = set(search_space)
         trials = study.get_trials(deepcopy=False)
         gone = replaced(trials) | {trial.number}
@@ -75,6 +77,7 @@ class Record:
                 told.append(row)
                 raw.append(np.nan if t.value is None else sign * t.value)
                 pruned.append(t.state == TrialState.PRUNED)
+                constraints.append(t.constraints)
         space = space_of(search_space)
         return cls(
             space=space,
@@ -84,6 +87,7 @@ class Record:
             pruned=np.array(pruned, dtype=bool),
             pending_X=_matrix(pending, len(search_space)),
             pending_U=_encoded(space, pending),
+            constraints=_columns(constraints),
             known=tuple(sorted(names)),
             key=key,
         )
@@ -106,19 +110,28 @@ class Record:
         """Return what a run has seen after the first n trials."""
         y, failed = self.values(n)
         rows = slice(None) if pending else slice(0)
+        columns = [values[:n] for values in self.constraints.values()]
+        outcomes = np.array(columns).reshape(len(columns), n).T
         return History(
             X=self.X[:n],
             U=self.U[:n],
             y=np.where(failed, np.nan, y),
             failed=failed,
+            outcomes=np.where(failed[:, None], np.nan, outcomes),
             pending_X=self.pending_X[rows],
             pending_U=self.pending_U[rows],
         )
 
     def content(self, n: int) -> bytes:
         """Return bytes that differ if the first n trials do."""
-        arrays = (self.U[:n], self.raw[:n], self.pruned[:n])
+        measured = [values[:n] for values in self.constraints.values()]
+        arrays = (self.U[:n], self.raw[:n], self.pruned[:n], *measured)
         return repr(self.space).encode() + b"".join(a.tobytes() for a in arrays)
+
+    @property
+    def limits(self) -> tuple[Outcome, ...]:
+        """The constraints of the trials: values above 0 are infeasible."""
+        return tuple(Outcome(name, upper=0.0) for name in self.constraints)
 
     def unseen(self, rng: np.random.Generator, numbers: list[float]) -> list[float]:
         """Return the point, moved if another trial has it."""
@@ -188,6 +201,23 @@ def _row_of(t: FrozenTrial, search_space: SearchSpace, key: str) -> list[float] 
             same = t.distributions[name] == d
             row[j] = number_of(d, t.params[name]) if same else None
     return None if None in row else row
+
+
+def _columns(rows: list[dict[str, float]]) -> dict[str, Float[ndarray, " N"]]:
+    """Return constraint values by name, NaN in trials without; infinite ones moved.
+
+    An infinite value becomes the worst or the best finite one.
+    """
+    out = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        values = np.array([row.get(name, np.nan) for row in rows], dtype=np.float64)
+        finite = values[np.isfinite(values)]
+        if len(finite):
+            values = np.where(
+                np.isinf(values), np.clip(values, finite.min(), finite.max()), values
+            )
+            out[name] = values
+    return out
 
 
 def _matrix(rows: list[list[float]], columns: int) -> Float[ndarray, "n K"]:

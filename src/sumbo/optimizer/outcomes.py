@@ -73,9 +73,8 @@ def _column(given: Mapping[str, Any], name: str, n: int) -> Float[ndarray, " n"]
         raise ArgumentError(f"{msg}nothing was added. Tell it with the value.")
     value = given[name]
     try:
-        if value is None:  # NumPy would make it NaN
-            raise TypeError
-        numbers = as_floats(value, "outcomes").reshape(-1)
+        known = "None" if value is None else value  # NumPy would make it NaN
+        numbers = as_floats(known, "outcomes").reshape(-1)
     except (TypeError, ArgumentError) as error:
         msg = f"outcomes: {name}={reprlib.repr(value)} is not a number. Tell a number."
         raise ArgumentError(msg) from error

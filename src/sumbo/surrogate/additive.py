@@ -166,10 +166,10 @@ class AdditiveModel:
         surrogate, new = self.update(rng, state, replace(data, outcomes=()), q)
         known = state.outcomes if state else (None,) * len(data.outcomes)
         models, states = [], []
-        for stream, own, measured in zip(streams, known, data.outcomes, strict=True):
-            found, own = self.update(stream, own, data.of_outcome(measured), q)
-            models.append(OutcomeModel.of(found, measured))
-            states.append(own)
+        for stream, last, measured in zip(streams, known, data.outcomes, strict=True):
+            own, chosen = self.update(stream, last, data.of_outcome(measured), q)
+            models.append(OutcomeModel.of(own, measured))
+            states.append(chosen)
         found = [surrogate, *(model.surrogate for model in models)]
         surrogate = replace(
             surrogate,

@@ -123,7 +123,9 @@ def beyond(
 
 
 def _forward(transform: Transform, limit: float) -> float:
-    return float(transform.forward(np.array(limit))) if np.isfinite(limit) else limit
+    return (
+        float(transform.forward(np.array([limit]))[0]) if np.isfinite(limit) else limit
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
