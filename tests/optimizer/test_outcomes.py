@@ -41,7 +41,8 @@ def test_every_able_method_finds_good_feasible_points(method):
     )
     assert bowl(r.x)[1]["load"] <= 120.0
     assert bowl(r.x)[1]["mass"] >= 0.5
-    assert r.fun < 0.48 + 0.15  # 3 · 0.4² on the limit; 0.79 is typical at random
+    # 0.48 on the limit, at three times 0.4; random designs of 24 points reach 0.65.
+    assert r.fun < (0.63 if method == "ats" else 0.54)
     feasible = [bowl(x)[1]["load"] <= 120.0 for x in r.x_iters[9:]]
     assert np.mean(feasible) > 0.2
 
