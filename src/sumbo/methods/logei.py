@@ -227,8 +227,9 @@ def improvement(
         Improvement(post=post, best=float(values.min()) - target)
         for post, values in zip(surrogate.posteriors, fitted, strict=True)
     )
-    several = Averaged(weights=surrogate.weights, models=each)
-    found = several if len(each) > 1 else each[0]
+    found: Improvement | Averaged = each[0]
+    if len(each) > 1:
+        found = Averaged(weights=surrogate.weights, models=each)
     if not surrogate.outcomes:
         return found
     return Sum(terms=(found, LogFeasibility(models=surrogate.outcomes)))

@@ -44,18 +44,18 @@ def read_outcomes(
         example = ", ".join(f"{name!r}: …" for name in names)
         msg = f"outcomes are missing; nothing was added. Tell outcomes={{{example}}}."
         raise ArgumentError(msg)
-    rows = given if isinstance(given, list | tuple) else None
-    if rows is not None and len(rows) != n:
+    rows: Any = given if isinstance(given, list | tuple) else [given]
+    if rows is given and len(rows) != n:
         msg = f"outcomes has {len(rows)} entries for {n} points. Tell one per point."
         raise ArgumentError(msg)
-    for row in rows or [given]:
+    for row in rows:
         if not isinstance(row, Mapping):
             msg = (
                 f"outcomes={reprlib.repr(given)} is no mapping. Tell {{name: number}}."
             )
             raise ArgumentError(msg)
     for column, name in enumerate(names):
-        if rows is not None:
+        if rows is given:
             out[:, column] = [_column(row, name, 1)[0] for row in rows]
         else:
             out[:, column] = _column(given, name, n)
