@@ -35,7 +35,7 @@ def test_constraint_values_guide_the_search():
     assert study.best_trial.constraints["load"] <= 0
     assert study.best_value < 0.48 + 0.05  # 3 · 0.4² on the limit
     late = [t.constraints["load"] for t in study.trials[8:]]
-    assert max(late) < 0.5
+    assert np.mean(late) < 0.2  # 0.3 at random points
 
 
 def test_a_function_of_constraints_asks_the_same_points():
