@@ -58,7 +58,7 @@ def read_outcomes(
         if rows is given:
             out[:, column] = [_column(row, name, 1)[0] for row in rows]
         else:
-            out[:, column] = _column(given, name, n)
+            out[:, column] = _column(rows[0], name, n)
     return out
 
 
