@@ -133,3 +133,14 @@ def test_constraints_on_a_logarithmic_parameter_hold():
         opt.tell(x, value(x))
     X = np.vstack([opt.X, opt.ask(2)])
     np.testing.assert_allclose(X.sum(axis=1), 0.5, rtol=1e-9)
+
+
+def test_points_that_differ_by_rounding_count_as_one():
+    # The equation fixes x0 by i; the search likes the upper end of x2 best.
+    bounds = [(2.444, 5.101), Integer("i", 1, 20), (-3.7, 0.8194)]
+    opt = Optimizer(bounds, constraints=["3*i + 2*x0 == 29.697965"], seed=1, n_init=3)
+    for n in (3, 1, 4, 1, 1):
+        for x in opt.ask(n):
+            opt.tell(x, float((x[1] - 7) ** 2 - x[2]))
+    U = opt.space.encode(opt.X)
+    assert len(np.unique(U.round(8), axis=0)) == 10

@@ -33,6 +33,7 @@ class Repeats:
 
 
 REPEATS = Repeats()
+_DIGITS = 9  # to which points under constraints are compared
 
 
 def distinct(
@@ -51,15 +52,24 @@ def distinct(
     those of the space; a context, which has no constraints, brings its own.
     """
     snap = snap or space.snap
-    taken = {row.tobytes() for row in seen + 0.0}  # + 0.0: −0.0 equals 0.0
+    taken = {_key(space, row) for row in seen + 0.0}  # + 0.0: −0.0 equals 0.0
     out = snap(U) + 0.0
     if space.region is not None:
         out = space.region.nearest(out) + 0.0
     for i in range(len(out)):
-        if out[i].tobytes() in taken:
+        if _key(space, out[i]) in taken:
             out[i] = _another(rng, space, snap, out[i], taken)
-        taken.add(out[i].tobytes())
+        taken.add(_key(space, out[i]))
     return out
+
+
+def _key(space: Space, u: Float[ndarray, " P"]) -> bytes:
+    """Return what is equal for equal points.
+
+    Equations are met to rounding: under constraints, points that differ by rounding
+    are equal.
+    """
+    return (u if space.region is None else np.round(u, _DIGITS) + 0.0).tobytes()
 
 
 def _another(
@@ -76,7 +86,7 @@ def _another(
         moved = snap(moved[None])[0] + 0.0
         if space.region is not None:
             moved = space.region.nearest(moved[None], u[None])[0] + 0.0
-        if moved.tobytes() not in taken:
+        if _key(space, moved) not in taken:
             return moved
     # Each counts once where it is snapped to: a context holds some parameters.
     points = snap(np.array(_all_points(space)).reshape(-1, space.dim)) + 0.0
@@ -85,7 +95,7 @@ def _another(
     if space.region is not None:
         drawn = space.region.draw(rng, REPEATS.drawn) + 0.0
         points = np.vstack([points[space.region.feasible(points)], drawn])
-    left = [v for v in points if v.tobytes() not in taken]
+    left = [v for v in points if _key(space, v) not in taken]
     return left[rng.integers(len(left))] if left else u
 
 
