@@ -40,7 +40,7 @@ def on_page_markdown(markdown, page, **_):
     def fill(found):
         return TABLES[found[1]](page.file.src_uri)
 
-    return re.sub(r"<!-- table: (\w+) -->", fill, markdown)
+    return typeset(re.sub(r"<!-- table: (\w+) -->", fill, markdown))
 
 
 def on_page_content(html, page, **_):
@@ -48,6 +48,33 @@ def on_page_content(html, page, **_):
         return html
     here = page.url.count("/")
     return linked(html, "../" * here + "references/")
+
+
+# ---------------------------------------------------------------- formulas
+
+
+def typeset(markdown):
+    """Return a page marked ``<!-- formulas -->`` with LaTeX turned into MathML.
+
+    Browsers show MathML by themselves: nothing is fetched, no script runs. Formulas
+    stand between dollars, displayed ones between double dollars. Code is left alone.
+    """
+    if "<!-- formulas -->" not in markdown:
+        return markdown
+    from latex2mathml.converter import convert
+
+    def formula(found):
+        display = found[1] is not None
+        latex = " ".join((found[1] or found[2]).split())
+        math = convert(latex, display="block" if display else "inline")
+        return math.replace("\n", "")
+
+    pieces = re.split(r"(```.*?```|`[^`]*`)", markdown, flags=re.DOTALL)
+    pieces[::2] = [
+        re.sub(r"\$\$(.+?)\$\$|\$([^$]+?)\$", formula, piece, flags=re.DOTALL)
+        for piece in pieces[::2]
+    ]
+    return "".join(pieces)
 
 
 # ---------------------------------------------------------------- nav and citations
