@@ -7,7 +7,7 @@ EXTRAS := plots,games,cosmology,study,cluster,optuna,sklearn
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test lint bench bench-rivals quality statistical results docs dist rivals test-bridges test-storage pin clean
+.PHONY: help demo test lint bench bench-rivals quality faults statistical results docs dist rivals test-bridges test-storage pin clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -40,6 +40,9 @@ bench: $(VENV)/.test  ## ratios measured in one run, and docs/performance.md fro
 
 bench-rivals: $(VENV)/.test .venv-rivals/.ready  ## whole runs against Optuna and BoTorch: hours
 	$(BIN)/python -m benchmarks optimizer
+
+faults: $(VENV)/.test  ## kills, full disks, damaged files, hanging programs; about 20 minutes
+	$(BIN)/python -m benchmarks.faults
 
 quality: .venv-rivals/.ready  ## compare with other optimisers on many problems; days, resumable
 	.venv-rivals/bin/python -m benchmarks.quality run

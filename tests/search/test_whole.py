@@ -14,6 +14,7 @@ from sumbo.data import prepare
 from sumbo.search import free_coordinates
 from sumbo.search.whole import (
     SEARCH,
+    _sobol,
     minimise_whole,
     separable_minimisers,
     whole_candidates,
@@ -270,3 +271,9 @@ def test_improvement_is_maximised_at_a_representable_point(case, rng):
     # No point of a further random search of the space lies lower by much.
     others = data.domain.snap(rng.random((2000, data.domain.dim)))
     assert target.value(u[None])[0] <= target.value(others).min() + 1e-3
+
+
+def test_more_coordinates_than_sobol_points_have_are_searched(monkeypatch):
+    monkeypatch.setattr("scipy.stats.qmc.Sobol.MAXDIM", 2)
+    assert _sobol(3).shape == (SEARCH.spread, 3)
+    np.testing.assert_array_equal(_sobol(3), _sobol(3))

@@ -360,10 +360,13 @@ def paths_in(folder):
     return {path.relative_to(folder) for path in folder.rglob("*")}
 
 
-def test_names_of_problems_do_not_lead_out_of_the_report(tmp_path):
-    names = ("../../../up", "a/b", "a_b", str(tmp_path / "absolute"))
+def test_names_do_not_lead_out_of_the_report_and_are_no_formulas(tmp_path):
+    names = ("../../../up", "a/b", r"$\bad{x$", str(tmp_path / "absolute"))
     folder = tmp_path / "outer" / "study"
-    fakes.write_study(folder, fakes.design(problems=names, replicates=2))
+    strange = (r"x/../../../../$\up{x$", "[/y]")
+    changes = {"methods": {1: strange}, "compare": (strange,), "settings": {}}
+    study = fakes.design(problems=names, replicates=2, **changes)
+    fakes.write_study(folder, study)
     report(folder)
     outside = [p for p in paths_in(tmp_path) if p.parts[:2] != ("outer", "study")]
     assert outside == [folder.parent.relative_to(tmp_path)]

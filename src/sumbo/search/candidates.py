@@ -93,8 +93,11 @@ def _spread(
 
     d = len(part.coordinates)
     local = int(SPREAD.local * count) if len(data.y) else 0
-    sobol = qmc.Sobol(d, rng=rng).random(_power_of_two(count - local))
-    U = sobol[: count - local]
+    if d > qmc.Sobol.MAXDIM:  # no direction numbers beyond
+        U = rng.random((count - local, d))
+    else:
+        sobol = qmc.Sobol(d, rng=rng).random(_power_of_two(count - local))
+        U = sobol[: count - local]
     if not local:
         return U
     best = data.U[data.order[: SPREAD.best]][:, part.coordinates]

@@ -14,6 +14,7 @@ import numpy as np
 
 from sumbo.data import Data
 from sumbo.gp import Posterior
+from sumbo.rng import rng_at
 from sumbo.search.candidates import (
     draw_candidates,
     free_coordinates,
@@ -184,6 +185,8 @@ def whole_candidates(
 def _sobol(P: int) -> Float[ndarray, "n P"]:
     from scipy.stats import qmc  # a second of import time that few calls need
 
+    if P > qmc.Sobol.MAXDIM:  # no direction numbers beyond
+        return rng_at(0, "search/spread").random((SEARCH.spread, P))
     return qmc.Sobol(P, scramble=False).random(SEARCH.spread)
 
 
