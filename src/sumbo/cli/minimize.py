@@ -279,7 +279,7 @@ def _run(
     with _interruptible(), Progress(*columns, console=shown) as progress:
         task = progress.add_task(options["method"], total=options["budget"], best="–")
 
-        def evaluate(x: Any) -> float:
+        def evaluate(x: Any) -> Any:
             try:
                 return objective(x)
             except Exception as error:
