@@ -5,8 +5,8 @@ With mean μ and standard deviation σ of an outcome c, and limits l and u,
     P(l ≤ c ≤ u) = Φ(b) − Φ(a),   b = (u − μ)/σ,   a = (l − μ)/σ.
 
 Outcomes are independent given the data, so logarithms add up. Added to the logarithm
-of expected improvement this is constrained expected improvement, [gardner2014]; in logarithms
-it has a slope everywhere, [ament2023].
+of expected improvement this is constrained expected improvement, [gardner2014]. In
+logarithms it has a slope everywhere, [ament2023].
 """
 
 import math
