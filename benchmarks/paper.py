@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 BEFORE = "f548273"
 PROBLEMS = ("ackley10", "push")
 METHODS = ("ts", "ats", "alcb2", "dumbo", "max")
-ROUNDS = 5
+ROUNDS = 3
 
 # Both revisions understand it.
 SCRIPT = """

@@ -116,7 +116,11 @@ def pairs(results: Results) -> str:
 def single(results: Results, batch: int) -> str:
     """Return ts − ats problem by problem."""
     table = [c for c in contrasts(results, "ts", "ats") if c.batch == batch]
-    return markdown(*tables.paired(table))
+    header, rows = tables.paired(table)
+    kept = ["problem", "median", "interval", "coverage", "− / + / 0"]
+    kept += ["Holm p", "effect", "of spread"]
+    places = [header.index(name) for name in kept]
+    return markdown(kept, [[row[i] for i in places] for row in rows])
 
 
 def medians(results: Results, batch: int) -> str:
