@@ -5,7 +5,7 @@
 ``replicates.csv`` has one row per replicate, ``curves.csv`` the mean regret with its
 standard error at 50 rounds, ``summary.md`` the comparisons of joint and marginal draws:
 two-sided Wilcoxon signed-rank tests over paired replicates, adjusted by Holm's
-procedure as one family.
+procedure as one family. What is in the folder is not played again.
 """
 
 import csv
@@ -19,76 +19,90 @@ from sumbo.decisions import DECISIONS, play
 from sumbo.study.statistics import holm, paired
 
 HERE = Path(__file__).parent
+ROWS = "problem policy replicate total late"
+CURVES = "problem policy round mean error"
 
 
 def main(folder: Path) -> None:
-    """Run everything that is not there yet."""
+    """Play what is not there yet, and write the summary."""
     design = tomllib.loads((HERE / "bilateral.toml").read_text())
     folder.mkdir(parents=True, exist_ok=True)
-    rows, curves, found = [], [], {}
+    rows, curves = read(folder / "replicates.csv"), read(folder / "curves.csv")
+    done = {(row[0], row[1]) for row in rows}
     for entry in design["problem"]:
         problem = DECISIONS.get(entry["name"])(seed=design["seed"], **entry["settings"])
         for policy in entry["policies"]:
+            if (entry["name"], policy) in done:
+                continue
             regret = play(problem, policy)
-            found[entry["name"], policy] = regret
             late = int(problem.rounds * (1 - design["last"]))
             for r, values in enumerate(regret):
-                total, rest = values.sum(), values[late:].mean()
-                rows.append((entry["name"], policy, r, f"{total:.6g}", f"{rest:.6g}"))
+                total, rest = f"{values.sum():.6g}", f"{values[late:].mean():.6g}"
+                rows.append([entry["name"], policy, str(r), total, rest])
             curves += curve(entry["name"], policy, regret)
+            write(folder / "replicates.csv", ROWS, rows)
+            write(folder / "curves.csv", CURVES, curves)
             sys.stderr.write(f"{entry['name']}: {policy}\n")
-            write(
-                folder / "replicates.csv", "problem policy replicate total late", rows
-            )
-            write(folder / "curves.csv", "problem policy round mean error", curves)
-    (folder / "summary.md").write_text(summary(design, found))
+    (folder / "summary.md").write_text(summary(rows))
 
 
-def curve(problem: str, policy: str, regret: np.ndarray) -> list[tuple]:
+def curve(problem: str, policy: str, regret: np.ndarray) -> list[list[str]]:
     """Return the mean cumulative regret and its standard error at 50 rounds."""
     total = regret.cumsum(axis=1)
+    mean = total.mean(axis=0)
     rounds = np.unique(np.linspace(1, total.shape[1], 50).round().astype(int))
     error = total.std(axis=0, ddof=1) / np.sqrt(len(total))
     return [
-        (problem, policy, t, f"{total[:, t - 1].mean():.5g}", f"{error[t - 1]:.3g}")
+        [problem, policy, str(t), f"{mean[t - 1]:.5g}", f"{error[t - 1]:.3g}"]
         for t in rounds
     ]
 
 
-def summary(design: dict, found: dict) -> str:
-    """Return the table of comparisons."""
-    names = [entry["name"] for entry in design["problem"]]
-    tests = [
-        paired(found[n, "joint"].sum(axis=1), found[n, "marginal"].sum(axis=1))
-        for n in names
-    ]
-    adjusted = holm(np.array([test.wilcoxon_p for test in tests]))
+def summary(rows: list[list[str]]) -> str:
+    """Return the regret of every policy, and joint against marginal draws."""
+    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for name, policy, _, total, late in rows:
+        found.setdefault((name, policy), []).append((float(total), float(late)))
     lines = [
         "| problem | policy | regret | standard error | late regret per round |",
         "|---|---|--:|--:|--:|",
     ]
-    for (name, policy), regret in found.items():
-        late = regret[:, int(regret.shape[1] * (1 - design["last"])) :].mean()
-        total = regret.sum(axis=1)
+    for (name, policy), values in found.items():
+        total, late = np.array(values).T
         error = total.std(ddof=1) / np.sqrt(len(total))
         lines.append(
-            f"| {name} | {policy} | {total.mean():.4g} | {error:.2g} | {late:.3g} |"
+            f"| {name} | {policy} | {total.mean():.4g} | {error:.2g} | "
+            f"{late.mean():.3g} |"
         )
     lines += [
         "",
-        "| problem | marginal / joint | joint is better in | worse in | adjusted p |",
+        "| problem | marginal/joint | joint better | joint worse | adjusted p |",
         "|---|--:|--:|--:|--:|",
     ]
-    for name, p in zip(names, adjusted, strict=True):
-        a, b = (found[name, k].sum(axis=1) for k in ("joint", "marginal"))
+    names = [name for name, policy in found if policy == "marginal"]
+    totals = [
+        [np.array(found[name, policy])[:, 0] for policy in ("joint", "marginal")]
+        for name in names
+    ]
+    tests = [paired(a, b) for a, b in totals]
+    adjusted = holm(np.array([test.wilcoxon_p for test in tests]))
+    for name, (a, b), test, p in zip(names, totals, tests, adjusted, strict=True):
         ratio = b.mean() / a.mean()
         lines.append(
-            f"| {name} | {ratio:.3g} | {(a < b).sum()} | {(a > b).sum()} | {p:.2g} |"
+            f"| {name} | {ratio:.3g} | {test.wins} | {test.losses} | {p:.2g} |"
         )
     return "\n".join(lines) + "\n"
 
 
-def write(path: Path, header: str, rows: list[tuple]) -> None:
+def read(path: Path) -> list[list[str]]:
+    """Return the rows of a CSV file without its header, none if it is missing."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.reader(file))[1:]
+
+
+def write(path: Path, header: str, rows: list[list[str]]) -> None:
     """Write rows as CSV."""
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
