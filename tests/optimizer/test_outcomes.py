@@ -189,3 +189,13 @@ def test_other_limits_are_another_run(tmp_path):
     minimize(bowl, [(0, 1)] * 2, constraints=BOWL, **arguments)
     with pytest.raises(CheckpointError, match="another run: limits"):
         minimize(bowl, [(0, 1)] * 2, constraints=BOWL[:1], **arguments)
+
+
+def test_the_best_value_in_a_context_is_feasible():
+    opt = Optimizer([(0, 1)] * 2, constraints=[Outcome("c", lower=0.0)], seed=1)
+    opt.tell([0.3, 0.2], -3.0, outcomes={"c": -0.1})
+    with pytest.raises(SumboError, match="none that is feasible"):
+        opt.best_in({"x0": 0.3})
+    opt.tell([0.3, 0.9], 5.0, outcomes={"c": 0.4})
+    assert opt.best_in({"x0": 0.3})[1] == 5.0
+    assert opt.ask(context={"x0": 0.3})[0] == 0.3

@@ -36,7 +36,7 @@ from sumbo.optimizer.outcomes import (
     limits_to_json,
     read_outcomes,
 )
-from sumbo.optimizer.violation import best_row
+from sumbo.optimizer.violation import best_row, feasible_values
 from sumbo.rng import Seed, as_seed
 from sumbo.space import Feasible, Outcome, Space, outcomes_in, tests_in
 from sumbo.surrogate import Surrogate
@@ -243,17 +243,17 @@ class Optimizer:
         return self.space.points(X[i : i + 1])[0], float(y[i])
 
     def best_in(self, context: Mapping[str, Any]) -> tuple[ndarray, float]:
-        """Return the best point told in a context, and its value.
+        """Return the best feasible point told in a context, and its value.
 
         Raises:
-            SumboError: If no value has been told in this context.
+            SumboError: If no feasible value has been told in this context.
         """
-        given = Context.of(context, self.space)
-        X, y = self._now.history.X, self._now.history.y
+        given, history = Context.of(context, self.space), self._now.history
+        X, y = history.X, feasible_values(self.space, history, self._engine.limits)
         there = np.where(given.matches(X), y, np.nan)
         if not np.isfinite(there).any():
-            msg = f"no value has been told in context={dict(context)!r}."
-            raise SumboError(msg)
+            msg = f"no value has been told in context={dict(context)!r}"
+            raise SumboError(f"{msg}, or none that is feasible.")
         i = int(np.nanargmin(there))
         return self.space.points(X[i : i + 1])[0], float(self.y[i])
 

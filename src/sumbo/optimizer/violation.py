@@ -45,18 +45,22 @@ def best_row(space: Space, history: History, limits: Sequence[Outcome] = ()) -> 
     Raises:
         SumboError: If there is none.
     """
-    y = history.y
-    if not np.isfinite(y).any():
+    if not np.isfinite(history.y).any():
         msg = "there is no best point yet: no value has been told."
         raise SumboError(msg)
-    broken = violations(space, history, limits)
-    if broken is None:
-        return int(np.nanargmin(y))
-    y = np.where(broken == 0, y, np.nan)
+    y = feasible_values(space, history, limits)
     if not np.isfinite(y).any():
         msg = "there is no best point yet: none that was told meets all constraints."
         raise SumboError(msg)
     return int(np.nanargmin(y))
+
+
+def feasible_values(
+    space: Space, history: History, limits: Sequence[Outcome] = ()
+) -> Float[ndarray, " N"]:
+    """Return the values told, NaN where an observation breaks a constraint."""
+    broken = violations(space, history, limits)
+    return history.y if broken is None else np.where(broken == 0, history.y, np.nan)
 
 
 def best_of(opt: Any) -> tuple[ndarray, float] | None:
