@@ -24,7 +24,7 @@ def main():
             cost,
             [(0, 1)] * 4,
             budget=40,
-            workers=client.get_executor(),
+            workers=client,
             checkpoint="run.npz",
             on_error="skip",
             seed=1,

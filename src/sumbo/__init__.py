@@ -1,8 +1,10 @@
 """Bayesian optimization for (near) sums of low-dimensional parts."""
 
+import logging
+
 from sumbo import methods, problems
 from sumbo.gp import AdditiveGP, Posterior
-from sumbo.optimizer import Optimizer, minimize
+from sumbo.optimizer import Optimizer, maximize, minimize
 from sumbo.space import (
     Categorical,
     Feasible,
@@ -12,6 +14,9 @@ from sumbo.space import (
     Simplex,
     Space,
 )
+
+# Silent unless the user's program sets up logging.
+logging.getLogger("sumbo").addHandler(logging.NullHandler())
 
 __version__ = "0.1.0"
 
@@ -26,6 +31,7 @@ __all__ = [
     "Real",
     "Simplex",
     "Space",
+    "maximize",
     "methods",
     "minimize",
     "problems",

@@ -6,7 +6,7 @@ line. `Data` holds unit-cube points with both, immutable and in the order told.
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -86,23 +86,29 @@ class Transform(State):
             out -= np.log1p(np.maximum(v, 0.0))
         return out
 
-    def describe(self) -> str:
-        """Return a sentence on what was done to y."""
+    def describe(self, *, negated: bool = False) -> str:
+        """Return a sentence on what was done to y, or to −y if y is ``negated``."""
         if self.kind == "none":
-            return "y is used as it is."
+            return "-y is used as it is." if negated else "y is used as it is."
         best = float(np.ldexp(self.anchor, self.exponent))
         if self.kind == "log":
             scale = float(np.ldexp(self.width, self.exponent))
-            warp = f"log(1 + (y - {best:.4g}) / {scale:.4g})"
-            return f"{warp} is standardised, linear below {best:.4g}."
+            warp = f"log(1 + ({_distance(best, negated)}) / {scale:.4g})"
+            side = "above" if negated else "below"
+            best = -best if negated else best
+            return f"{warp} is standardised, linear {side} {best:.4g}."
         mean = float(np.ldexp(self.anchor + self.mean, self.exponent))
         sd = float(np.ldexp(self.sd, self.exponent))
-        return f"y is standardised: (y - {mean:.4g}) / {sd:.4g}."
+        return f"y is standardised: ({_distance(mean, negated)}) / {sd:.4g}."
 
     def _warp(self, v: Float[ndarray, "..."]) -> Float[ndarray, "..."]:
         if self.kind != "log":
             return v
         return np.where(v < 0, v, np.log1p(np.maximum(v, 0.0)))
+
+
+def _distance(center: float, negated: bool) -> str:
+    return f"{-center:.4g} - y" if negated else f"y - {center:.4g}"
 
 
 def choose_transform(y: Float[ndarray, " N"], kind: str = "auto") -> Transform:
@@ -192,6 +198,10 @@ class Data:
         outcomes: Measured quantities that have limits.
         violation: By how much each row breaks constraints, 0 if it breaks none; None
             if there are no constraints.
+        deviations: Standard deviations of the values in the user's units, NaN where
+            they are not known; None if none is.
+        noisy: Whether the values were found to be considerably noisy; fits then
+            expect noise.
     """
 
     U: Float[ndarray, "N P"]
@@ -207,6 +217,8 @@ class Data:
     transform: Transform
     violation: Float[ndarray, " N"] | None = None
     outcomes: tuple[Measured, ...] = ()
+    deviations: Float[ndarray, " N"] | None = None
+    noisy: bool = False
 
     def __post_init__(self) -> None:
         for name in ("U", "y", "values", "failed", "pending", "violation"):
@@ -215,6 +227,21 @@ class Data:
             array = np.array(getattr(self, name))
             array.setflags(write=False)
             object.__setattr__(self, name, array)
+
+    @property
+    def noise(self) -> Float[ndarray, " N"] | None:
+        """Known noise variances in model units; None if none is known.
+
+        Where it is not known it is 0: models add the variance that they estimate.
+        """
+        if self.deviations is None:
+            return None
+        known = ~self.failed & np.isfinite(self.deviations)
+        variances = np.zeros(len(self.y))
+        # To first order: dz/dy at the value.
+        slopes = np.exp(self.transform.log_slopes(self.values[known]))
+        variances[known] = (self.deviations[known] * slopes) ** 2
+        return variances
 
     @property
     def best(self) -> int | None:
@@ -245,12 +272,18 @@ class Data:
         if len(self.y) <= count:
             return self
         rows = np.linspace(0, len(self.y) - 1, count).round().astype(int)
-        columns = ["U", "y", "values", "failed"]
-        if self.violation is not None:
-            columns.append("violation")
-        some = {name: getattr(self, name)[rows] for name in columns}
-        measured = [replace(o, values=o.values[rows]) for o in self.outcomes]
-        return replace(self, **some, outcomes=tuple(measured))
+        return self.rows(rows)
+
+    def rows(self, rows: Int[ndarray, " n"]) -> "Data":
+        """Return the data with some of the observations only."""
+        names = ("U", "y", "values", "failed", "violation", "deviations")
+        columns: dict[str, Any] = {
+            name: getattr(self, name)[rows]
+            for name in names
+            if getattr(self, name) is not None
+        }
+        measured = tuple(replace(o, values=o.values[rows]) for o in self.outcomes)
+        return replace(self, **columns, outcomes=measured)
 
     def of_outcome(self, outcome: Measured) -> "Data":
         """Return the observations of an outcome, where it was measured."""
@@ -283,13 +316,17 @@ def prepare(
     kind: str = "auto",
     violation: Float[ndarray, " N"] | None = None,
     outcomes: tuple[Measured, ...] = (),
+    noise: Float[ndarray, " N"] | None = None,
 ) -> Data:
     """Return the data in model units, from values ``y`` in the user's units.
 
     The transform is that of the successful values; "auto" standardises, or takes
     logarithms if the values span decades. Failed rows, whose ``y`` is ignored, get the
     worst successful value, so that a model avoids the place; 0 if there is none.
+    ``noise`` are standard deviations in the user's units, NaN where not known.
     """
+    if noise is not None and np.isnan(noise).all():
+        noise = None
     values = np.where(failed, np.nan, y)
     transform = choose_transform(values[~failed], kind)
     return Data(
@@ -305,6 +342,7 @@ def prepare(
         transform=transform,
         violation=violation,
         outcomes=outcomes,
+        deviations=noise,
     )
 
 

@@ -65,6 +65,14 @@ class EvaluationError(SumboError, RuntimeError):
     result: Any = None
 
 
+class UnusableObjectiveError(EvaluationError):
+    """The objective cannot be evaluated anywhere.
+
+    An objective raises it to end the run at once, whatever ``on_error`` and
+    ``retries`` say.
+    """
+
+
 class ProblemError(SumboError, RuntimeError):
     """A test problem cannot be set up or evaluated; the message tells why."""
 

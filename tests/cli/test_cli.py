@@ -54,7 +54,8 @@ def test_rows_of_a_file_are_evaluated(tmp_path):
     table = tmp_path / "table.csv"
     table.write_text("price,b,a\n7,0.3,1.9\n8,0.7,1.4\n9,0.2,2.6\n")
     out = tmp_path / "result.json"
-    words = ["minimize", "--command", "echo {a}", "--real", "a:1:3", "--real", "b:0:1"]
+    words = ["minimize", "--command", "sh -c 'echo {a}; : {b}'"]
+    words += ["--real", "a:1:3", "--real", "b:0:1"]
     words += ["--choices", table, "--json", out, "--quiet", "--n-init", 2]
     assert invoke(*words).exit_code == 0
     found = json.loads(out.read_text())
@@ -165,7 +166,7 @@ def test_minimize_runs_a_python_function_and_writes_json_to_stdout(
 
 
 def test_raise_ends_the_run_at_the_first_failure():
-    words = ["minimize", "--command", "false", "--bounds", "0:1", "--budget", 3]
+    words = ["minimize", "--command", "false {x0}", "--bounds", "0:1", "--budget", 3]
     with pytest.raises(EvaluationError, match="exit code 1"):
         invoke(*words, "--n-init", 1, "--on-error", "raise")
 
@@ -188,7 +189,7 @@ def test_retries_repeat_an_evaluation_that_failed(tmp_path, monkeypatch, retries
 
 
 def test_run_without_any_success_exits_with_an_error():
-    words = ["minimize", "--command", "false", "--bounds", "0:1", "--budget", 3]
+    words = ["minimize", "--command", "false {x0}", "--bounds", "0:1", "--budget", 3]
     assert invoke(*words, "--n-init", 1, "--quiet").exit_code == 1
 
 
@@ -262,7 +263,7 @@ def test_timeout_ends_what_the_program_started(tmp_path):
 def test_interrupt_with_workers_ends_the_run_and_its_programs(tmp_path, name):
     note = tmp_path / "pid"
     words = [sys.executable, "-m", "sumbo", "minimize", "--bounds", "0.2:0.9"]
-    words += ["--command", f"{script(tmp_path, FORKING)} {note}"]
+    words += ["--command", f"{script(tmp_path, FORKING)} {note} {{x0}}"]
     words += ["--workers", "2", "--budget", "5", "--n-init", "3"]
     run = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:

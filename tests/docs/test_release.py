@@ -78,8 +78,13 @@ from distributed import Client
 if __name__ == "__main__":
     with Client(processes=False, n_workers=1, dashboard_address=None) as client:
         r = sumbo.minimize(lambda x: x @ x, [(-1, 2)] * 2, budget=6, n_init=4,
-                           workers=client.get_executor())
+                           workers=client)
     assert r.nfev == 6
+""",
+    "pandas": """
+import sumbo
+r = sumbo.minimize(lambda x: x @ x, [(-1, 2)] * 2, budget=6, n_init=4, seed=1)
+assert r.to_frame()["value"].min() == r.fun
 """,
     "optuna": """
 import optuna

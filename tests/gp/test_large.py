@@ -146,6 +146,7 @@ BOTH = {
     "alpha": lambda post, U: post.alpha,
     "jitter": lambda post, U: post.jitter,
     "fitted": lambda post, U: post.fitted(),
+    "negated": lambda post, U: post.negated().predict(U),
     "solve": lambda post, U: post.solve(np.linspace(-0.7, 1.9, post.N)),
     "groups": lambda post, U: [X for _, X in post.groups()],
     "predict": lambda post, U: post.predict(U),
@@ -177,7 +178,7 @@ def test_what_both_posteriors_have_is_equal(name, rng):
 
 
 def test_the_two_lists_name_the_whole_surface_of_a_posterior():
-    fields = {"gp", "X", "y", "solver"}
+    fields = {"gp", "X", "y", "solver", "maximised"}
     public = {name for name in dir(Posterior) if not name.startswith("_")}
     assert public - fields - {"sample"} == EXACT_ONLY.keys() | BOTH.keys()
 

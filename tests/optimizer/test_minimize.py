@@ -162,6 +162,16 @@ def test_earlier_data_count_towards_the_budget_and_the_design():
     assert not np.array_equal(r.x_iters[4], plain.x_iters[1])
 
 
+def test_a_budget_below_the_design_shortens_it(tmp_path):
+    path = tmp_path / "run.npz"
+    short = quick(budget=7, n_init=20, checkpoint=path)
+    assert short.optimizer.n_init == 3
+    assert short.nfev == 7
+    longer = quick(budget=9, n_init=9, checkpoint=path)
+    assert longer.optimizer.n_init == 3
+    np.testing.assert_array_equal(longer.x_iters[:7], short.x_iters)
+
+
 def test_earlier_data_may_hold_the_answer():
     assert quick(x0=EARLIER[0], y0=-100.0).fun == -100.0
 
@@ -541,7 +551,8 @@ def test_processes_that_die_leave_what_was_told():
 
 
 @pytest.mark.slow
-def test_an_executor_of_dask_is_used():
+@pytest.mark.parametrize("as_executor", [True, False])
+def test_a_client_of_dask_is_used(as_executor):
     distributed = pytest.importorskip("distributed")
     problem = problems.get("levy2", seed=4)
     with (
@@ -556,14 +567,13 @@ def test_an_executor_of_dask_is_used():
             budget=8,
             n_init=5,
             seed=1,
-            workers=client.get_executor(),
+            workers=client.get_executor() if as_executor else client,
         )
     assert [problem(x) for x in r.x_iters] == r.func_vals.tolist()
 
 
 # ---------------------------------------------------------------------- bad input
 WRONG = {
-    "budget below the design": ({"budget": 3}, "budget=3 is smaller than n_init=4"),
     "no budget": ({"budget": 0}, "budget=0 is not a positive"),
     "no batch": ({"batch": 0}, "batch=0 is not a positive"),
     "no workers": ({"workers": 0}, "workers=0 is not positive"),
@@ -571,6 +581,8 @@ WRONG = {
     "unknown reaction": ({"on_error": "stop"}, "on_error='stop' is unknown"),
     "unknown method": ({"method": "tss"}, "method='tss'.*'ts'"),
     "unknown setting": ({"candidate": 9}, "candidate=9.*'candidates'"),
+    "unknown argument": ({"callbak": print}, "callbak=.*no argument.*'callback'"),
+    "unknown option": ({"maximise": True}, "maximise=True.*'maximize'"),
     "reversed bounds": ({"bounds": [(3.5, 1.5)]}, "reversed"),
     "values without points": ({"y0": [1.5]}, "values without points"),
 }

@@ -33,6 +33,7 @@ from sumbo.cli.parameters import (
     settings_of,
     space_of,
 )
+from sumbo.cli.tables import VALUE, csv_text, read_rows
 from sumbo.errors import ArgumentError, CheckpointError, EvaluationError, StudyError
 from sumbo.space import Space
 
@@ -44,7 +45,7 @@ def minimize(
     ctx: typer.Context,
     function: Annotated[
         str | None,
-        typer.Argument(help="The objective, as package.module:function."),
+        typer.Argument(help="The objective: package.module:function or file.py:f."),
     ] = None,
     command: Annotated[
         str | None,
@@ -77,7 +78,14 @@ def minimize(
             "Repeatable."
         ),
     ] = None,
+    maximize: Annotated[
+        bool, typer.Option("--maximize", help="Search for the largest value.")
+    ] = False,
     budget: Annotated[int, typer.Option(help="Evaluations in all.")] = 120,
+    stop: Annotated[
+        float | None,
+        typer.Option(help="Stop when the expected remaining gain is below this."),
+    ] = None,
     method: Annotated[str, typer.Option(help="See `sumbo methods`.")] = "logei",
     batch: Annotated[int, typer.Option(help="Points asked at once.")] = 1,
     groups: Annotated[
@@ -120,6 +128,13 @@ def minimize(
         list[str] | None,
         typer.Option("--set", help="KEY=VALUE of the method. Repeatable."),
     ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Earlier evaluations: a CSV file, values in column value."),
+    ] = None,
+    csv_file: Annotated[
+        Path | None, typer.Option("--csv", help="Write all evaluations here.")
+    ] = None,
     json_file: Annotated[
         Path | None,
         typer.Option("--json", help="Write the result here; - for standard output."),
@@ -147,10 +162,11 @@ def minimize(
         typer.Option(help="With a storage: at the end, wait for other workers."),
     ] = True,
 ) -> None:
-    """Minimise a Python function or a program.
+    """Minimise, or maximise, a Python function or a program.
 
     \b
     sumbo minimize mypackage.model:loss --bounds 0:1*5 --budget 60
+    sumbo minimize ./model.py:loss --bounds 0:1*5 --csv evaluations.csv
     sumbo minimize --command './simulate --a {a} --b {b}' \\
         --real a:0:1 --real b:1e-4:1:log --workers 4 --checkpoint run.npz
     sumbo minimize mypackage.model:loss --bounds 0:1*5 \\
@@ -164,8 +180,13 @@ def minimize(
     objective = _objective(function, command, space, timeout)
     if json_file is not None and str(json_file) not in _STANDARD_OUTPUT:
         require_writable("--json", json_file)
+    if csv_file is not None:
+        require_writable("--csv", csv_file)
     options: dict[str, Any] = {
+        **_earlier(data, space),
+        "maximize": maximize,
         "budget": budget,
+        "stop": stop,
         "method": method,
         "batch": batch,
         "groups": groups_from_text(groups),
@@ -176,26 +197,33 @@ def minimize(
         "on_error": on_error,
         "retries": retries,
         "choices": None if choices is None else read_choices(choices, space),
-        "repeats": repeats,
+        "repeats": repeats or None,  # otherwise noise decides
         "preset": preset,
         "constraints": [*(constraint or []), *map(outcome_of, outcome or [])],
         **settings_of(setting or []),
     }
+    out = console(stderr=True, quiet=quiet)
     try:
-        shown = console(stderr=True, quiet=quiet)
-        result = _run(minimiser, objective, space, options, shown)
+        result = _run(minimiser, objective, space, options, out)
     except (EvaluationError, CheckpointError) as error:
         if error.result is not None:  # the values so far, which nobody else has
-            _present(error.result, json_file, quiet=quiet)
+            _present(error.result, json_file, csv_file, quiet=quiet)
         raise
-    _present(result, json_file, quiet=quiet)
+    _present(result, json_file, csv_file, quiet=quiet)
+    if checkpoint is not None and result.nit == 0 and result.nfev >= budget:
+        out.print(
+            f"{checkpoint} holds a finished run of {result.nfev} evaluations. Pass a "
+            "larger --budget to continue it."
+        )
     if result.status == _INTERRUPTED:
         _end_now()
     if not result.success:
         raise typer.Exit(1)
 
 
-def _present(result: Any, json_file: Path | None, *, quiet: bool) -> None:
+def _present(
+    result: Any, json_file: Path | None, csv_file: Path | None, *, quiet: bool
+) -> None:
     """Show the result, and write it if that was asked for.
 
     Raises:
@@ -204,17 +232,25 @@ def _present(result: Any, json_file: Path | None, *, quiet: bool) -> None:
     if not quiet:
         # Standard output is for the JSON when that was asked for.
         console(stderr=str(json_file) in _STANDARD_OUTPUT).print(_table(result))
-    if json_file is None:
-        return
-    text = _as_json(result)
-    if str(json_file) in _STANDARD_OUTPUT:
-        typer.echo(text)
-        return
+    if csv_file is not None:
+        _write("--csv", csv_file, csv_text(result))
+    if json_file is not None and str(json_file) in _STANDARD_OUTPUT:
+        typer.echo(_as_json(result))
+    elif json_file is not None:
+        _write("--json", json_file, f"{_as_json(result)}\n")
+
+
+def _write(option: str, path: Path, text: str) -> None:
+    """Write a file.
+
+    Raises:
+        ArgumentError: If it cannot be written; the text was printed then.
+    """
     try:
-        write_text(json_file, f"{text}\n")
+        write_text(path, text)
     except (OSError, StudyError) as error:
         typer.echo(text)
-        msg = f"--json {str(json_file)!r} cannot be written ({error}). The result is "
+        msg = f"{option} {str(path)!r} cannot be written ({error}). The result is "
         raise ArgumentError(f"{msg}printed instead.") from error
 
 
@@ -258,11 +294,19 @@ def _objective(
         msg = "pass either package.module:function or --command, not both or neither."
         raise ArgumentError(msg)
     if command is not None:
-        return Command.of(command, space, timeout)
+        program_of = Command.of(command, space, timeout)
+        program_of.require_all_used()
+        return program_of
     if timeout is not None:
         msg = "--timeout works with --command only: a function cannot be stopped."
         raise ArgumentError(msg)
     return load_function(str(function))
+
+
+def _earlier(data: Path | None, space: Space) -> dict[str, Any]:
+    """Return earlier evaluations as arguments of ``minimize``."""
+    rows = [] if data is None else read_rows(data, space)
+    return {"x0": rows, "y0": VALUE} if rows else {}
 
 
 def _run(
@@ -276,10 +320,13 @@ def _run(
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with _interruptible(), Progress(*columns, console=shown) as progress:
-        task = progress.add_task(options["method"], total=options["budget"], best="–")
+    progress = Progress(*columns, console=shown)
+    task = progress.add_task(options["method"], total=options["budget"], best="–")
+    with _interruptible(), contextlib.ExitStack() as stack:
+        stack.callback(progress.stop)
 
         def evaluate(x: Any) -> Any:
+            progress.start()  # not before: a wrong argument is reported without a bar
             try:
                 return objective(x)
             except Exception as error:

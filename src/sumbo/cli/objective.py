@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sumbo.cli import program
-from sumbo.errors import ArgumentError, EvaluationError
+from sumbo.errors import ArgumentError, EvaluationError, UnusableObjectiveError
 from sumbo.registry import import_named
 from sumbo.space import Space
 
@@ -19,21 +19,19 @@ _SHOWN = 200  # characters of a program's last line, in an error
 
 
 def load_function(spec: str) -> Callable[[Any], float]:
-    """Return the function that ``package.module:function`` names.
+    """Return the function that ``package.module:function`` or ``file.py:f`` names.
 
     Raises:
         ArgumentError: If the module or the function is not there.
     """
-    module_name, _, name = spec.partition(":")
-    words = [*module_name.split("."), *name.split(".")]
+    module_name, _, name = spec.rpartition(":")
+    words = name.split(".")
+    if not module_name.endswith(".py"):
+        words += module_name.split(".")
     if not all(word.isidentifier() for word in words):
-        msg = f"{spec!r} is not of the form package.module:function."
-        raise ArgumentError(msg)
-    sys.path.insert(0, str(Path.cwd()))  # as ``python -m`` does
-    try:
-        function = import_named(module_name)
-    finally:
-        sys.path.pop(0)
+        msg = f"{spec!r} is not of the form package.module:function or file.py:function"
+        raise ArgumentError(f"{msg}.")
+    function = _imported(module_name)
     for attribute in name.split("."):
         if not hasattr(function, attribute):
             msg = f"module {module_name!r} has no {name!r}."
@@ -44,6 +42,30 @@ def load_function(spec: str) -> Callable[[Any], float]:
         raise ArgumentError(msg)
     loaded: Any = function  # anything callable will do
     return loaded
+
+
+def _imported(name: str) -> Any:
+    """Return a module, given by name or as a file.
+
+    Raises:
+        ArgumentError: If there is none, or it cannot be imported.
+    """
+    path = Path(name)
+    in_file = path.suffix == ".py"
+    if in_file and not path.is_file():
+        raise ArgumentError(f"module {name!r} cannot be imported: no such file.")
+    folder = path.resolve().parent if in_file else Path.cwd()
+    sys.path.insert(0, str(folder))  # as ``python file.py`` and ``python -m`` do
+    try:
+        # A file of that name is found first, unless such a module was imported before.
+        module = import_named(path.stem if in_file else name)
+    finally:
+        sys.path.remove(str(folder))
+    found = getattr(module, "__file__", None)
+    if in_file and (found is None or Path(found).resolve() != path.resolve()):
+        msg = f"module {name!r} has the name of another one, {found}. Rename the file."
+        raise ArgumentError(msg)
+    return module
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,12 +122,26 @@ class Command:
             raise ArgumentError(f"{msg}texts; write {{name}} alone.") from error
         return cls(words=words, space=space, timeout=timeout)
 
+    def require_all_used(self) -> None:
+        """Check that the program gets every parameter.
+
+        Raises:
+            ArgumentError: If it does not use one.
+        """
+        words = " ".join(self.words)
+        fields = {field for _, field, _, _ in string.Formatter().parse(words)}
+        unused = [name for name in self.space.names if name not in fields]
+        if unused:
+            msg = f"--command does not use {', '.join(unused)}. Write {{{unused[0]}}}"
+            raise ArgumentError(f"{msg} where its value belongs, or do not declare it.")
+
     def __call__(self, x: Any) -> float | tuple[float, dict[str, float]]:
         """Return the value that the program prints last, with outcomes if it does.
 
         Raises:
-            EvaluationError: If the program cannot be started, takes too long, fails,
-                or prints no number last.
+            UnusableObjectiveError: If the program cannot be started; no other point
+                will change that.
+            EvaluationError: If it takes too long, fails, or prints no number last.
         """
         values = {
             name: repr(v) if isinstance(v, float) else str(v)
@@ -120,7 +156,7 @@ class Command:
         except (OSError, ValueError) as error:  # a NUL in a word is a ValueError
             reason = getattr(error, "strerror", None) or error
             msg = f"{words[0]} cannot be started: {reason}"
-            raise EvaluationError(msg) from error
+            raise UnusableObjectiveError(msg) from error
         if done.code != 0:
             last = _last_line(done.errors) or _last_line(done.output)
             msg = f"{words[0]} ended with exit code {done.code}: {last[:_SHOWN] or '…'}"

@@ -12,7 +12,10 @@ _UNUSED = {
     "batch": (1, "every trial is chosen as soon as a worker is free."),
     "checkpoint": (None, "every value is kept in the storage."),
     "choices": (None, "trials are points of the space."),
-    "repeats": (False, "it belongs to --choices."),
+    "repeats": (None, "every point is asked once."),
+    "maximize": (False, "the values of a shared run are minimised."),
+    "stop": (None, "it ends when the budget is used."),
+    "data": (None, "add earlier values to the storage as trials."),
 }
 
 
@@ -38,6 +41,8 @@ def minimiser(
 
 
 def _minimize_shared(fun: Any, space: Any, **options: Any) -> Any:
+    options["data"] = options.pop("x0", None)
+    options.pop("y0", None)
     for name, (unused, instead) in _UNUSED.items():
         value = options.pop(name, unused)
         if value is not None if unused is None else value != unused:

@@ -50,6 +50,27 @@ def as_data(
     return X, y
 
 
+def as_variances(
+    noise: Any, X: Any, name: str = "noise"
+) -> Float[ndarray, " N"] | None:
+    """Return the known noise variance of each row of ``X``; None if there is none.
+
+    Raises:
+        ArgumentError: If their number is wrong, or one is negative or not finite.
+    """
+    if noise is None:
+        return None
+    noise = as_floats(aligned(X, noise, name), name)
+    if noise.shape != (len(X),):
+        msg = f"{name} has shape {noise.shape}; X has {len(X)} rows. Pass one variance"
+        raise ArgumentError(f"{msg} per row, 0 where nothing is known.")
+    _require_finite(noise, name)
+    if (noise < 0).any():
+        msg = f"{name} holds {noise.min()}. Pass variances, 0 or more."
+        raise ArgumentError(msg)
+    return noise
+
+
 def as_candidates(Z: Any, groups: Groups) -> list[Float[ndarray, "..."]]:
     """Return one finite candidate array per group, of shape (B_m, d_m), B_m ≥ 1.
 
@@ -97,15 +118,22 @@ def require_rows(X: Float[ndarray, "n P"], name: str) -> Float[ndarray, "n P"]:
 
 
 def require_no_contradictions(
-    X: Float[ndarray, "N P"], y: Float[ndarray, " N"]
+    X: Float[ndarray, "N P"],
+    y: Float[ndarray, " N"],
+    noise: Float[ndarray, " N"] | None = None,
 ) -> None:
     """Check that equal rows have equal values: without noise no other function fits.
+
+    Rows with a known ``noise`` contradict nothing.
 
     Raises:
         ArgumentError: If two equal rows have different values.
     """
     seen: dict[bytes, int] = {}
+    exact = np.ones(len(y), dtype=bool) if noise is None else noise == 0
     for i, row in enumerate(X + 0.0):  # −0.0 and 0.0 are the same point
+        if not exact[i]:
+            continue
         first = seen.setdefault(row.tobytes(), i)
         if y[first] != y[i]:
             msg = (

@@ -85,7 +85,8 @@ class Evidence:
     """log p(y | X, θ) of one structure on fixed inputs, for many θ and any y.
 
     ``lines`` holds the number of each part on one coordinate, ``x`` the inputs along
-    it, and ``gaps`` the distances of all pairs there.
+    it, and ``gaps`` the distances of all pairs there. ``known`` is the known noise
+    variance of each observation, which the noise of the model adds to.
     """
 
     N: int
@@ -97,6 +98,7 @@ class Evidence:
     lines: Int[ndarray, " L"]
     x: Float[ndarray, "L N"]
     gaps: Float[ndarray, "L T"]
+    known: Float[ndarray, " N"] | None = None
 
     @classmethod
     def of(
@@ -105,6 +107,7 @@ class Evidence:
         kernel: Kernel,
         groups: Groups,
         ties: tuple[Int[ndarray, "..."], ...],
+        known: Float[ndarray, " N"] | None = None,
     ) -> "Evidence":
         """Return the evidence with all squared differences packed once.
 
@@ -137,18 +140,21 @@ class Evidence:
             lines=lines,
             x=X.T[list(coordinates)],
             gaps=np.sqrt(_rows(packed, coordinates)),
+            known=known,
         )
 
-    def rescaled(self, spans: Float[ndarray, " k"]) -> "Evidence":
-        """Return the evidence with lengths measured in units of ``spans``."""
+    def rescaled(self, spans: Float[ndarray, " k"], scale: float = 1.0) -> "Evidence":
+        """Return the evidence with lengths in units of ``spans``, y in ``scale``."""
+        known = None if self.known is None else self.known / scale**2
         if (spans == 1.0).all():
-            return self
+            return self if known is None else replace(self, known=known)
         D = tuple(
             D / spans[tie][:, None] ** 2
             for D, tie in zip(self.D, self.ties, strict=True)
         )
         units = spans[self._line_ties][:, None]
-        return replace(self, D=D, x=self.x / units, gaps=self.gaps / units)
+        x, gaps = self.x / units, self.gaps / units
+        return replace(self, D=D, x=x, gaps=gaps, known=known)
 
     def evaluate(
         self,
@@ -167,6 +173,8 @@ class Evidence:
         variances = theta.variances[self._order]
         packed = variances @ k
         packed[self.diagonal] += theta.noise
+        if self.known is not None:
+            packed[self.diagonal] += self.known
         K = unpack_lower(packed, self.N)
         L, jitter = cholesky(K, what="covariance of the observations")
 

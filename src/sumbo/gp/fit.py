@@ -71,6 +71,10 @@ class Priors:
     noise_sd: float = 1.5
 
 
+# Of fits to values that are considerably noisy: noise of a tenth of their spread.
+NOISY = Priors(noise=1e-2)
+
+
 class LogNormal(NamedTuple):
     """Independent normals on the log-parameters."""
 
@@ -131,7 +135,7 @@ class MapFit:
         )
         with one_blas_thread():
             best, info = self._climb(
-                evidence.rescaled(spans), z, unit, prior, self._bounds(unit)
+                evidence.rescaled(spans, scale), z, unit, prior, self._bounds(unit)
             )
         fitted = replace(
             best,

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sumbo.errors import ArgumentError, UnknownNameError
-from sumbo.gp.arrays import as_data, require_no_contradictions
+from sumbo.gp.arrays import as_data, as_variances, require_no_contradictions
 from sumbo.gp.evidence import Evidence, Hyperparameters
 from sumbo.gp.fit import FITS, FitInfo
 from sumbo.gp.posterior import Posterior
@@ -121,27 +121,33 @@ class AdditiveGP:
         )
 
     def condition(
-        self, X: Any, y: Any, *, how: str = "exact", **settings: Any
+        self, X: Any, y: Any, *, noise: Any = None, how: str = "exact", **settings: Any
     ) -> Posterior:
         """Return the posterior given observations.
 
         Args:
             X: Observed points (N, P).
             y: Observed values (N,).
+            noise: Known variances of the observations (N,), 0 where there is none. The
+                model's own noise variance is added to them.
             how: ``"exact"``, in O(N³), for up to about 10 000 points, or
                 ``"iterative"``, in nearly linear time, for 100 000 and more: it can
                 ``predict`` and make joint draws.
             settings: Of ``"iterative"``: ``inducing``, ``tolerance``, ``seed``, see
                 ``sumbo.gp.solvers.Iterative.of``.
         """
+        noise = as_variances(noise, X, "noise")
         X, y = as_data(X, y, self.dim)
         solver = _named(SOLVERS, how)
         _require_known(solver, how, settings)
         if self.noise == 0:
-            require_no_contradictions(X, y)
-        return Posterior(gp=self, X=X, y=y, solver=solver(self, X, **settings))
+            require_no_contradictions(X, y, noise)
+        solver = solver(self, X, known=noise, **settings)
+        return Posterior(gp=self, X=X, y=y, solver=solver)
 
-    def fit(self, X: Any, y: Any, *, how: str = "map", **settings: Any) -> "AdditiveGP":
+    def fit(
+        self, X: Any, y: Any, *, noise: Any = None, how: str = "map", **settings: Any
+    ) -> "AdditiveGP":
         """Return the model with fitted parameters; see ``info`` for what was done.
 
         A fit takes O(N³) per step. Of more than 2 000 points, 2 000 are drawn at
@@ -150,45 +156,51 @@ class AdditiveGP:
         Args:
             X: Observed points (N, P).
             y: Observed values (N,).
+            noise: Known variances of the observations (N,), see ``condition``.
             how: ``"map"`` (L-BFGS-B on the posterior density, several starts) or
                 ``"adam"`` (the paper's: maximum likelihood, 1 000 steps of 1e-4).
             settings: Fields of ``sumbo.gp.fit.MapFit`` or ``AdamFit``.
         """
+        noise = as_variances(noise, X, "noise")
         X, y = as_data(X, y, self.dim)
         fit = _named(FITS, how)
         _require_known(fit, how, settings)
         fitter = fit(**settings)
         chosen, events = _subset(len(X), getattr(fitter, "seed", 0))
         X, y = X[chosen], y[chosen]
-        theta, info = fitter(self.evidence(X), y, self.hyperparameters())
+        noise = None if noise is None else noise[chosen]
+        theta, info = fitter(self.evidence(X, noise), y, self.hyperparameters())
         info = replace(info, events=(*events, *info.events))
         return self.with_hyperparameters(theta, info=info)
 
-    def log_marginal_likelihood(self, X: Any, y: Any) -> float:
+    def log_marginal_likelihood(self, X: Any, y: Any, *, noise: Any = None) -> float:
         """Return log p(y | X) at the model's parameters; [rasmussen2006] Eq. (5.8)."""
-        return self.log_marginal_likelihood_and_gradient(X, y)[0]
+        return self.log_marginal_likelihood_and_gradient(X, y, noise=noise)[0]
 
     def log_marginal_likelihood_and_gradient(
-        self, X: Any, y: Any
+        self, X: Any, y: Any, *, noise: Any = None
     ) -> tuple[float, Float[ndarray, " k"]]:
         """Return log p(y | X) and its gradient in the log-parameters.
 
         The order is: log length-scales (as stored, groups one after the other), log
-        variances, log noise.
+        variances, log noise. ``noise`` are known variances, see ``condition``.
 
         Raises:
             ArgumentError: If the noise is zero and has no logarithm.
         """
+        noise = as_variances(noise, X, "noise")
         X, y = as_data(X, y, self.dim)
         if self.noise == 0:
             msg = "noise=0 has no logarithm. Pass a small noise, such as 1e-8."
             raise ArgumentError(msg)
-        value = self.evidence(X).evaluate(self.hyperparameters(), y)
+        value = self.evidence(X, noise).evaluate(self.hyperparameters(), y)
         return value.log_likelihood, value.gradient
 
-    def evidence(self, X: Float[ndarray, "N P"]) -> Evidence:
+    def evidence(
+        self, X: Float[ndarray, "N P"], noise: Float[ndarray, " N"] | None = None
+    ) -> Evidence:
         """Return the likelihood of this structure on fixed inputs, for repeated use."""
-        return Evidence.of(X, as_kernel(self.kernel), self.groups, self._ties())
+        return Evidence.of(X, as_kernel(self.kernel), self.groups, self._ties(), noise)
 
     def hyperparameters(self) -> Hyperparameters:
         """Return the parameters as one flat set, in the order of the gradient."""

@@ -21,6 +21,7 @@ from sumbo.gp.arrays import (
     as_candidates,
     as_data,
     as_matrix,
+    as_variances,
     require_count,
     require_no_contradictions,
     require_rows,
@@ -64,6 +65,8 @@ class Posterior:
     X: Float[ndarray, "N P"]
     y: Float[ndarray, " N"]
     solver: Solver
+    # Whether larger values are better: plots then mark the largest.
+    maximised: bool = False
 
     @property
     def N(self) -> int:
@@ -93,6 +96,14 @@ class Posterior:
         """Yield each part's kernel and the observed points in its coordinates."""
         for kernel, group in zip(self.gp.kernels, self.gp.groups, strict=True):
             yield kernel, self.X[:, group]
+
+    def negated(self) -> "Posterior":
+        """Return the posterior of −f given −y, of which the largest values are best.
+
+        The covariances stay as they are; whoever maximises sees values in their sign.
+        """
+        gp = replace(self.gp, mean=-self.gp.mean)
+        return replace(self, gp=gp, y=-self.y, maximised=not self.maximised)
 
     # ------------------------------------------------------------------ exact only
     @property
@@ -285,19 +296,21 @@ class Posterior:
         return -0.5 * float(misfit + log_det + self.N * np.log(2.0 * np.pi))
 
     # ------------------------------------------------------------------ more data
-    def append(self, x: Any, y: Any) -> "Posterior":
+    def append(self, x: Any, y: Any, *, noise: Any = None) -> "Posterior":
         """Return the posterior with one or more further observations, O(N²) for each.
 
         Equal to conditioning from scratch up to rounding: the factor gains rows.
+        ``noise`` are their known variances, see ``AdditiveGP.condition``.
         """
         y_new = np.atleast_1d(as_floats(aligned(x, y), "y"))
         X_new = np.atleast_2d(as_floats(without_labels(x, "x"), "x"))
         X_new, y_new = as_data(X_new, y_new, self.gp.dim)
         X, values = np.vstack([self.X, X_new]), np.concatenate([self.y, y_new])
+        known = as_variances(noise, X_new)
+        exact = self._exact("append").append(X_new, known)
         if self.gp.noise == 0:
-            require_no_contradictions(X, values)
-        solver = self._exact("append").append(X_new)
-        return replace(self, X=X, y=values, solver=solver)
+            require_no_contradictions(X, values, exact.known)
+        return replace(self, X=X, y=values, solver=exact)
 
     # ------------------------------------------------------------------ draws
     def sample(

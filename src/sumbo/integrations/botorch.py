@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sumbo.errors import MissingExtraError
+from sumbo.errors import ArgumentError, MissingExtraError
 from sumbo.gp import Posterior
 from sumbo.kernels import GroupKernel, Kernel
 from sumbo.sampling import Path
@@ -41,7 +41,13 @@ def to_botorch(post: Posterior) -> Any:
     It is a ``SingleTaskGP`` whose parameters are fixed: acquisition functions, their
     gradients, pending points and fantasies work; fits do not, since sumbo has done
     that. Gradients in the inputs are of first order.
+
+    Raises:
+        ArgumentError: If noise variances of the observations are known.
     """
+    if np.ptp(post.solver.noise) > 0:
+        msg = "post has known noise variances, which the bridge cannot hand over. "
+        raise ArgumentError(f"{msg}Condition without noise=.")
     # Tensors, because GPyTorch rounds Python's floats to float32.
     likelihood = GaussianLikelihood(noise_constraint=GreaterThan(0.0)).double()
     likelihood.noise = _tensor(post.gp.noise + post.jitter)

@@ -118,6 +118,7 @@ class Record:
             y=np.where(failed, np.nan, y),
             failed=failed,
             outcomes=np.where(failed[:, None], np.nan, outcomes),
+            noise=np.full(n, np.nan),
             pending_X=self.pending_X[rows],
             pending_U=self.pending_U[rows],
         )

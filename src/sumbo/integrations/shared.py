@@ -23,7 +23,7 @@ from sumbo.integrations.shared_trials import SharedTrials, reasons_of
 from sumbo.methods import Method
 from sumbo.optimizer.asktell import Optimizer
 from sumbo.optimizer.engine import as_count
-from sumbo.optimizer.evaluation import as_value, check_run, executor_of
+from sumbo.optimizer.evaluation import as_value, check_run, executor_of, shortened
 from sumbo.optimizer.result import INTERRUPTED, STOPPED, call_back, result_of
 from sumbo.rng import Seed
 from sumbo.space import Categorical, Integer
@@ -90,7 +90,8 @@ def minimize_shared(
         ArgumentError: If an argument cannot be used, or is not that of the study.
         StorageError: If the storage cannot be used; what was stored stays there.
     """
-    check_run(fun, callback, budget, 1, n_init, on_error)
+    check_run(fun, callback, budget, 1, on_error)
+    n_init = shortened(n_init, budget)
     retries = as_count("retries", retries, 0)
     plan = Plan.of(bounds, method, groups, seed, n_init, settings)
     shared = open_storage(storage, heartbeat=heartbeat)

@@ -5,9 +5,9 @@ The classes are attributes of this package too: ``sumbo.methods.Thompson``.
 
 from typing import Any
 
-from sumbo.methods.base import METHODS, Info, Method, make, names
+from sumbo.methods.base import METHODS, Info, Method, make, names, require_settings
 
-__all__ = ["METHODS", "Info", "Method", "make", "names"]
+__all__ = ["METHODS", "Info", "Method", "make", "names", "require_settings"]
 
 
 def __getattr__(name: str) -> Any:

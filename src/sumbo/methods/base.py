@@ -2,7 +2,7 @@
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -39,6 +39,8 @@ class Info:
             transforms, structures and kernels included.
         groups: The groups that were used, in unit-cube coordinates.
         events: What happened during the fits, such as retries.
+        noisy: Whether values are noisy: a noise was told, or considerable noise is
+            estimated. Points may then be asked again.
     """
 
     fit_cpu_s: float = 0.0
@@ -47,6 +49,7 @@ class Info:
     fits: int = 0
     groups: Groups | None = None
     events: tuple[str, ...] = ()
+    noisy: bool = False
 
     @classmethod
     def of(cls, surrogate: Surrogate) -> "Info":
@@ -57,6 +60,7 @@ class Info:
             fits=surrogate.fits,
             groups=surrogate.groups,
             events=surrogate.events,
+            noisy=surrogate.noisy,
         )
 
 
@@ -80,6 +84,8 @@ class Method(ABC):
     remembers: ClassVar[type[State] | None] = None
     # Whether it takes outcomes with limits into account.
     takes_outcomes: ClassVar[bool] = False
+    # Whether noise that is known enters the model.
+    uses_noise: ClassVar[bool] = False
 
     @abstractmethod
     def propose(
@@ -171,16 +177,31 @@ def make(name: str | Method, preset: str | None = None, **settings: Any) -> Meth
     if preset not in (None, "default", *cls.presets):
         msg = f"preset={preset!r} is unknown for method {name!r}. "
         raise ArgumentError(msg + nearest(str(preset), ["default", *cls.presets]))
+    require_settings(name, settings)
+    return cls(**{**cls.presets.get(preset or "default", {}), **settings})
+
+
+def require_settings(
+    name: str, settings: Mapping[str, Any], others: Sequence[str] = ()
+) -> None:
+    """Check that a method has these settings.
+
+    Raises:
+        ArgumentError: If it lacks one; the nearest names are suggested, among them
+            those of ``others``, the arguments of the caller.
+    """
     known = _settings(name)
     for key in settings:
         if key not in known:
             owners = [repr(other) for other in names() if key in _settings(other)]
-            hint = nearest(key, known) if known else "It has no settings."
+            hint = "It has no settings."
+            if known or others:
+                hint = nearest(key, [*known, *others])
             if owners:
                 hint += f" Methods with it: {', '.join(owners)}."
-            msg = f"{key}={settings[key]!r} is no setting of method {name!r}. {hint}"
+            what = "no argument and no setting" if others else "no setting"
+            msg = f"{key}={settings[key]!r} is {what} of method {name!r}. {hint}"
             raise ArgumentError(msg)
-    return cls(**{**cls.presets.get(preset or "default", {}), **settings})
 
 
 # How [wycoff2025] searches for the minimum of a draw or of a bound.

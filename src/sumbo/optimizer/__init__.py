@@ -1,6 +1,6 @@
-"""Ask and tell, and the one-call ``minimize``."""
+"""Ask and tell, and ``minimize`` and ``maximize``, each one call."""
 
 from sumbo.optimizer.asktell import Optimizer
-from sumbo.optimizer.minimize import minimize
+from sumbo.optimizer.minimize import maximize, minimize
 
-__all__ = ["Optimizer", "minimize"]
+__all__ = ["Optimizer", "maximize", "minimize"]

@@ -1,6 +1,6 @@
 """``Optimizer``: the one mutable object of sumbo."""
 
-import dataclasses
+import logging
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,43 +9,34 @@ from typing import Any
 
 import numpy as np
 
-from sumbo import checkpoint
 from sumbo.data import Data
-from sumbo.decompositions import DECOMPOSITIONS, Decomposition
-from sumbo.errors import (
-    ArgumentError,
-    CheckpointError,
-    MissingFunctionError,
-    SumboError,
-)
+from sumbo.errors import ArgumentError, SumboError
 from sumbo.gp import Posterior
-from sumbo.methods import METHODS, Info, Method
+from sumbo.methods import Info, Method
 from sumbo.optimizer.caution import caution_about_choosing, caution_about_overlap
 from sumbo.optimizer.choices import Choices, choose
 from sumbo.optimizer.context import Context
 from sumbo.optimizer.engine import (
+    Engine,
     Failure,
     Snapshot,
     as_count,
     make_engine,
     settings_of,
 )
+from sumbo.optimizer.files import name_of, read_run, write_run
 from sumbo.optimizer.history import History
-from sumbo.optimizer.outcomes import (
-    limits_from_json,
-    limits_to_json,
-    read_outcomes,
-)
+from sumbo.optimizer.outcomes import read_outcomes
+from sumbo.optimizer.recommend import Recommendation, recommended_row
+from sumbo.optimizer.told import read_told
 from sumbo.optimizer.violation import best_row, feasible_values
 from sumbo.rng import Seed, as_seed
-from sumbo.space import Feasible, Outcome, Space, outcomes_in, tests_in
+from sumbo.space import Outcome, Space, outcomes_in, tests_in
 from sumbo.surrogate import Surrogate
+from sumbo.surrogate.noise import expecting_noise
 from sumbo.typing import Float, Groups, ndarray
-from sumbo.values import aligned, as_floats
 
-KIND = "sumbo optimizer"
-# The key under which a file names the class of a setting that is a decomposition.
-DECOMPOSITION = "decomposition"
+LOG = logging.getLogger("sumbo")
 # An ask is reported as slow, once, if it takes so many seconds of CPU time with so
 # many observations. Its cost grows with their cube.
 SLOW_ASK_S = 2.0
@@ -53,7 +44,7 @@ MANY_OBSERVATIONS = 1000
 
 
 class Optimizer:
-    """Ask for points, tell their values; everything minimises.
+    """Ask for points, tell their values; values are minimised, or maximised.
 
     Args:
         bounds: Pairs (lo, hi), ``scipy.optimize.Bounds``, or named parameters
@@ -74,7 +65,11 @@ class Optimizer:
         init: Initial design: ``"uniform"`` or ``"sobol"``.
         x0: Earlier points, with values ``y0``; they count as observations. Without
             values they are pending: points of your own, to be evaluated and told.
-        y0: The values at ``x0``.
+        y0: The values at ``x0``, or the name of their column in a table ``x0``.
+        repeats: Whether a point may be asked twice. By default only where values are
+            noisy: where ``noise`` was told, or considerable noise is estimated.
+        maximize: Whether values are maximised. Values are told and shown in your
+            sign; what the model sees (``data``, ``surrogate``) is minimised.
         constraints: What may be asked: texts such as ``"a + 2*b <= 1"``,
             ``scipy.optimize.LinearConstraint`` or ``Feasible(function)``; and limits of
             measured outcomes, ``Outcome(name, lower, upper)``. See
@@ -98,12 +93,17 @@ class Optimizer:
         init: str = "uniform",
         x0: Any = None,
         y0: Any = None,
+        repeats: bool | None = None,
+        maximize: bool = False,
         constraints: Any = (),
         **settings: Any,
     ) -> None:
         space = Space.of(bounds).constrained(constraints)
         limits = outcomes_in(constraints, space.parameters)
-        self._engine = make_engine(
+        if maximize not in (True, False):
+            msg = f"maximize={maximize!r} is neither True nor False. Pass one of them."
+            raise ArgumentError(msg)
+        engine = make_engine(
             space,
             method=method,
             seed=as_seed(seed),
@@ -112,14 +112,12 @@ class Optimizer:
             preset=preset,
             transform=transform,
             init=init,
+            repeats=repeats,
             settings=settings,
             limits=limits,
         )
-        self._now = Snapshot(history=History.empty(space, len(limits)))
-        self.info = Info()
-        self._slow = False  # whether a slow ask was reported
-        self._warned: tuple[str, ...] = ()
-        self._choices: Choices | None = None
+        start = Snapshot(history=History.empty(space, len(limits)))
+        self._begin(engine, start, maximize=bool(maximize))
         if x0 is None and y0 is not None:
             msg = f"y0={y0!r} are values without points. Pass the points as x0."
             raise ArgumentError(msg)
@@ -148,6 +146,9 @@ class Optimizer:
         self._warn_once(
             caution_about_overlap(method, self.method_name, self.info.groups)
         )
+        what = "the model was refitted" if self.info.refitted else "no refit"
+        seconds, N = self.info.ask_cpu_s, len(self._now.history.y)
+        LOG.info("asked %d points after %d values: %s, %.2f s", q, N, what, seconds)
         return X[0] if n is None else X
 
     def choose(self, C: Any, n: int | None = None, *, repeats: bool = False) -> Any:
@@ -181,6 +182,7 @@ class Optimizer:
         x: Any,
         y: Any = None,
         *,
+        noise: Any = None,
         outcomes: Any = None,
         failed: bool = False,
         earlier: bool = False,
@@ -188,8 +190,12 @@ class Optimizer:
         """Add the value at a point, or values at points, in any order.
 
         Args:
-            x: One point, or several as rows.
-            y: Its value, or one value per row.
+            x: One point or several: rows, dictionaries, or a DataFrame with a column
+                per parameter.
+            y: Its value, or one value per row. With dictionaries or a DataFrame it may
+                be the name under which they hold the values. Their entries ``failed``
+                and ``noise`` are then read too, and other entries are not.
+            noise: Standard deviation of the value, or one per value, if it is known.
             outcomes: What else was measured, by name: a number, or one per row. Those
                 that have limits (``Outcome``) are needed.
             failed: The evaluation failed: the points are remembered, avoided by the
@@ -201,16 +207,29 @@ class Optimizer:
             ArgumentError: If a value is not a finite number, shapes do not fit or a
                 point lies outside the box. Nothing is added then.
         """
-        U = self._encode(x, earlier=earlier)
-        numbers = self.space.numbers(x)
-        values = _as_values(aligned(x, y), len(numbers), failed=failed)
-        history, limits = self._now.history, self._engine.limits
-        found = read_outcomes(
-            limits, outcomes, len(numbers), failed=failed, earlier=earlier
+        told = read_told(self.space, x, y, noise, failed=failed, earlier=earlier)
+        lost = bool(told.failed.all())
+        measured = read_outcomes(
+            self._engine.limits, outcomes, len(told.y), failed=lost, earlier=earlier
         )
-        for row, u, value, own in zip(numbers, U, values, found, strict=True):
-            history = history.told(row, u, value, failed=failed, outcomes=own)
+        history = self._now.history
+        for row, own in zip(zip(*told, strict=True), measured, strict=True):
+            x, u, value, failed, deviation = row
+            history = history.told(
+                x,
+                u,
+                self._sign * value,
+                failed=bool(failed),
+                noise=deviation,
+                outcomes=own,
+            )
         self._remember(history)
+        if np.isfinite(told.noise).any() and not self._engine.method.uses_noise:
+            msg = (
+                f"method={self.method_name!r} estimates the noise itself: noise= is "
+                "kept, but not used. Methods that use it: logei, ts, ats, alcb2."
+            )
+            warnings.warn(msg, stacklevel=2)
 
     def note_failure(self, x: Any, reason: str) -> None:
         """Keep why an attempt to evaluate a point failed; see ``failures``.
@@ -240,7 +259,28 @@ class Optimizer:
             best_row(self.space, self._now.history, self._engine.limits),
         )
         y = self._now.history.y
-        return self.space.points(X[i : i + 1])[0], float(y[i])
+        return self.space.points(X[i : i + 1])[0], self._sign * float(y[i])
+
+    def recommend(self) -> Recommendation:
+        """Return the told point whose posterior mean is best: (x, mean, sd).
+
+        With noise, the best value told is partly luck, and this point is better. Mean
+        and standard deviation are those of the objective without noise, in your units.
+        Where noise is more probable than the model of the asks assumes, the
+        hyperparameters are fitted once more, with noise expected.
+
+        Raises:
+            SumboError: If no value has been told yet, or none at a feasible point.
+        """
+        history = self._now.history
+        best_row(self.space, history, self._engine.limits)  # raises if there is none
+        y = feasible_values(self.space, history, self._engine.limits)
+        surrogate = self.surrogate()
+        if surrogate is not None and getattr(self._engine.method, "fit", "") == "map":
+            surrogate = expecting_noise(surrogate)
+        choice = recommended_row(surrogate, history.U, y)
+        x = self.space.points(history.X[choice.row : choice.row + 1])[0]
+        return Recommendation(x, self._sign * choice.mean, choice.sd)
 
     def best_in(self, context: Mapping[str, Any]) -> tuple[ndarray, float]:
         """Return the best feasible point told in a context, and its value.
@@ -270,7 +310,22 @@ class Optimizer:
     @property
     def y(self) -> Float[ndarray, " N"]:
         """All values told, in the same order; NaN where the evaluation failed."""
-        return self._now.history.y.copy()
+        return self._sign * self._now.history.y
+
+    @property
+    def noise(self) -> Float[ndarray, " N"]:
+        """Standard deviations told with the values; NaN where none was told."""
+        return self._now.history.noise.copy()
+
+    @property
+    def maximize(self) -> bool:
+        """Whether values are maximised."""
+        return self._maximize
+
+    @property
+    def _sign(self) -> float:
+        """The sign between the user's values and those that are minimised."""
+        return -1.0 if self._maximize else 1.0
 
     @property
     def outcomes(self) -> dict[str, Float[ndarray, " N"]]:
@@ -310,10 +365,14 @@ class Optimizer:
         return self._engine.init
 
     @property
+    def repeats(self) -> bool | None:
+        """Whether a point may be asked twice; None if noise decides."""
+        return self._engine.repeats
+
+    @property
     def method_name(self) -> str:
         """The name of the method."""
-        cls = type(self._engine.method)
-        return METHODS.name_of(cls) or cls.__name__
+        return name_of(self._engine)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -321,7 +380,10 @@ class Optimizer:
         return settings_of(self._engine.method)
 
     def data(self) -> Data:
-        """Return what the method sees: unit cube, values in model units, pending."""
+        """Return what the method sees: unit cube, values in model units, pending.
+
+        Its values are to be minimised: with ``maximize`` they have the other sign.
+        """
         return self._engine.data(self._now)
 
     def surrogate(self) -> Surrogate | None:
@@ -333,9 +395,15 @@ class Optimizer:
         return self._engine.surrogate(self._now)
 
     def model(self) -> Posterior | None:
-        """Return the posterior given all data (unit cube), None if there is none."""
+        """Return the posterior given all data (unit cube), None if there is none.
+
+        With ``maximize`` it is that of values in your sign.
+        """
         surrogate = self.surrogate()
-        return surrogate.posterior if surrogate else None
+        if surrogate is None:
+            return None
+        post = surrogate.posterior
+        return post.negated() if self._maximize else post
 
     def structures(self) -> list[Groups]:
         """Return groups of parameters that were learned lately, the last ones last.
@@ -359,27 +427,7 @@ class Optimizer:
     # ------------------------------------------------------------------ files
     def save(self, path: str | Path) -> None:
         """Write everything to one file, atomically; ``load`` continues bit for bit."""
-        engine, now = self._engine, self._now
-        packed = None if now.state is None else now.state.pack()
-        state, state_arrays = checkpoint.split_state(packed)
-        header = {
-            "kind": KIND,
-            "space": self.space.to_json(),
-            "method": self.method_name,
-            "settings": {k: _to_json(v) for k, v in self.settings.items()},
-            "seed": engine.seed,
-            "n_init": engine.n_init,
-            "transform": engine.transform,
-            "init": engine.init,
-            "steps": now.steps,
-            "asks": now.asks,
-            "state": state,
-            "outcomes": limits_to_json(engine.limits),
-            "failures": [[list(f.x), f.reason] for f in now.failures],
-        }
-        arrays = {f"history.{k}": v for k, v in now.history.arrays().items()}
-        arrays |= {f"state.{k}": v for k, v in state_arrays.items()}
-        checkpoint.save(path, header, arrays)
+        write_run(path, self._engine, self._now, maximize=self.maximize)
 
     @classmethod
     def load(cls, path: str | Path, constraints: Any = ()) -> "Optimizer":
@@ -392,53 +440,20 @@ class Optimizer:
             CheckpointError: If the file is missing, damaged, or something else.
             MissingFunctionError: If functions are missing in ``constraints``.
         """
-        header, arrays = checkpoint.load(path)
-        if header.get("kind") != KIND:
-            msg = (
-                f"{path} holds {header.get('kind')!r}, not a saved optimizer. "
-                "Pass the path of a run."
-            )
-            raise CheckpointError(msg)
-        try:
-            opt = cls._restored(header, arrays, tests_in(constraints))
-            wrong = opt._now.history.contradiction(opt.space)
-        except MissingFunctionError:
-            raise
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            what = f"{type(error).__name__}: {error}"
-            raise CheckpointError(_inconsistent(path, what)) from error
-        if wrong:
-            raise CheckpointError(_inconsistent(path, wrong))
+        engine, now, maximize = read_run(path, tests_in(constraints))
+        opt = cls.__new__(cls)
+        opt._begin(engine, now, maximize=maximize)
         return opt
 
     # ------------------------------------------------------------------ inside
-    @classmethod
-    def _restored(
-        cls, header: Any, arrays: dict[str, Any], tests: tuple[Feasible, ...]
-    ) -> "Optimizer":
-        opt = cls(
-            Space.from_json(header["space"], tests),
-            constraints=limits_from_json(header.get("outcomes", [])),
-            method=header["method"],
-            seed=header["seed"],
-            n_init=header["n_init"],
-            transform=header["transform"],
-            init=header["init"],
-            **{k: _from_json(v) for k, v in header["settings"].items()},
-        )
-        packed = checkpoint.join_state(header["state"], _under("state.", arrays))
-        method = opt._engine.method
-        opt._now = Snapshot(
-            history=History.from_arrays(_under("history.", arrays)),
-            state=None if packed is None else method.restore(packed),
-            steps=as_count("steps", header["steps"], 0),
-            asks=as_count("asks", header["asks"], 0),
-            failures=tuple(
-                Failure(x=tuple(float(v) for v in x), reason=str(reason))
-                for x, reason in header.get("failures", [])
-            ),
-        )
-        return opt
+    def _begin(self, engine: Engine, now: Snapshot, *, maximize: bool) -> None:
+        self._engine = engine
+        self._now = now
+        self._maximize = maximize
+        self.info = Info()
+        self._slow = False  # whether a slow ask was reported
+        self._warned: tuple[str, ...] = ()
+        self._choices: Choices | None = None
 
     def _remember(self, history: History) -> None:
         self._now = replace(self._now, history=history)
@@ -459,73 +474,3 @@ class Optimizer:
             "longer than an evaluation, pass method='uniform', which asks at once."
         )
         warnings.warn(msg, stacklevel=3)
-
-    def _encode(self, x: Any, *, earlier: bool) -> Float[ndarray, "n P"]:
-        if not earlier:
-            return self.space.encode(x)
-        U, moved = self.space.encode_any(x)
-        if moved.any():
-            rows = ", ".join(str(i) for i in np.flatnonzero(moved)[:5])
-            msg = (
-                f"{moved.sum()} earlier points lie outside the box (rows {rows}); the "
-                "model sees them at the nearest point of the box."
-            )
-            warnings.warn(msg, stacklevel=4)
-        return U
-
-
-def _inconsistent(path: str | Path, what: str) -> str:
-    msg = f"{path} is not a consistent saved optimizer: {what.rstrip('.')}. "
-    return f"{msg}Restore it from a copy, or delete it to start again."
-
-
-def _under(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
-    return {k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)}
-
-
-def _as_values(y: Any, n: int, *, failed: bool) -> Float[ndarray, " n"]:
-    if failed:
-        if y is not None:
-            msg = f"y={y!r} was told for a failed evaluation. Leave y out."
-            raise ArgumentError(msg)
-        return np.full(n, np.nan)
-    try:
-        if y is None:  # NumPy would make it NaN
-            raise TypeError
-        values = as_floats(y, "y").reshape(-1)
-    except (TypeError, ArgumentError) as error:
-        msg = f"y={y!r} is not a number. Tell a number, or failed=True without y."
-        raise ArgumentError(msg) from error
-    if len(values) != n:
-        msg = f"y has {len(values)} values for {n} points. Tell one value per point."
-        raise ArgumentError(msg)
-    bad = np.flatnonzero(~np.isfinite(values))
-    if len(bad):
-        msg = (
-            f"y={values[bad[0]]} (value {bad[0]}) is not finite; nothing was added. "
-            "Tell such points with failed=True, without y."
-        )
-        raise ArgumentError(msg)
-    return values
-
-
-def _to_json(setting: Any) -> Any:
-    """Return a setting as a file holds it: a decomposition by name and settings.
-
-    Raises:
-        CheckpointError: If the decomposition is not registered.
-    """
-    if not isinstance(setting, Decomposition):
-        return setting
-    name = DECOMPOSITIONS.name_of(type(setting))
-    if name is None:
-        msg = f"groups={setting!r} cannot be saved: its class is not registered."
-        raise CheckpointError(f"{msg} Register it with DECOMPOSITIONS.")
-    return {DECOMPOSITION: name, **dataclasses.asdict(setting)}  # pyright: ignore[reportArgumentType]
-
-
-def _from_json(setting: Any) -> Any:
-    if isinstance(setting, dict) and DECOMPOSITION in setting:
-        fields = {k: v for k, v in setting.items() if k != DECOMPOSITION}
-        return DECOMPOSITIONS.get(setting[DECOMPOSITION])(**fields)
-    return setting

@@ -53,14 +53,20 @@ def distinct(
     """
     snap = snap or space.snap
     taken = {_key(space, row) for row in seen + 0.0}  # + 0.0: −0.0 equals 0.0
-    out = snap(U) + 0.0
-    if space.region is not None:
-        out = space.region.nearest(out) + 0.0
+    out = representable(space, U, snap)
     for i in range(len(out)):
         if _key(space, out[i]) in taken:
             out[i] = _another(rng, space, snap, out[i], taken)
         taken.add(_key(space, out[i]))
     return out
+
+
+def representable(
+    space: Space, U: Float[ndarray, "q P"], snap: Snap
+) -> Float[ndarray, "q P"]:
+    """Return the nearest points that may be asked, whether or not they are known."""
+    out = snap(U) + 0.0  # −0.0 equals 0.0
+    return out if space.region is None else space.region.nearest(out) + 0.0
 
 
 def _key(space: Space, u: Float[ndarray, " P"]) -> bytes:

@@ -17,7 +17,7 @@ from sumbo.errors import ArgumentError
 from sumbo.linalg import one_blas_thread
 from sumbo.methods import METHODS, Info, Method, make, names
 from sumbo.optimizer.context import Context
-from sumbo.optimizer.duplicates import distinct
+from sumbo.optimizer.duplicates import distinct, representable
 from sumbo.optimizer.history import History
 from sumbo.optimizer.outcomes import measured, require_outcomes_taken
 from sumbo.optimizer.violation import violations
@@ -79,6 +79,7 @@ class Engine:
         transform: The wanted transform of the values.
         init: The initial design.
         limits: Outcomes that have limits.
+        repeats: Whether a point may be asked twice; None: where values are noisy.
     """
 
     space: Space
@@ -88,6 +89,7 @@ class Engine:
     transform: str
     init: str
     limits: tuple[Outcome, ...] = ()
+    repeats: bool | None = None
 
     def data(self, now: Snapshot) -> Data:
         """Return what the method sees, in the units of its last fit."""
@@ -103,6 +105,7 @@ class Engine:
             kind=self.transform,
             violation=violations(self.space, h, self.limits),
             outcomes=measured(self.limits, h.outcomes),
+            noise=h.noise,
         )
         standing = self.method.transform(now.state)
         return data if standing is None else data.under(standing)
@@ -130,10 +133,13 @@ class Engine:
             raise ArgumentError(msg)
         with one_blas_thread():
             U, state, info, asked = self._propose(now, q, context)
-        rng = rng_at(self.seed, "distinct", now.steps)
-        seen = np.vstack([now.history.U, now.history.pending_U])
         domain = context or self.space
-        U = distinct(rng, self.space, U, seen, domain.snap)
+        if info.noisy if self.repeats is None else self.repeats:
+            U = representable(self.space, U, domain.snap)
+        else:
+            rng = rng_at(self.seed, "distinct", now.steps)
+            seen = np.vstack([now.history.U, now.history.pending_U])
+            U = distinct(rng, self.space, U, seen, domain.snap)
         X = domain.decode(U)
         after = replace(
             now,
@@ -197,6 +203,7 @@ def make_engine(
     preset: str | None = None,
     transform: str | None = None,
     init: str = "uniform",
+    repeats: bool | None = None,
     settings: Any = None,
     limits: tuple[Outcome, ...] = (),
 ) -> Engine:
@@ -215,6 +222,9 @@ def make_engine(
     if init == "sobol" and space.dim > _MOST_SOBOL:
         msg = f"init='sobol' reaches {_MOST_SOBOL} coordinates, the space has "
         raise ArgumentError(f"{msg}{space.dim}. Pass init='uniform'.")
+    if repeats not in (None, True, False):
+        msg = f"repeats={repeats!r} is not True, False or None. Leave it out, so that "
+        raise ArgumentError(f"{msg}noise decides.")
     if groups is not None:
         settings["groups"] = as_setting(groups, space)
     made = make(method, preset, **settings)
@@ -227,6 +237,7 @@ def make_engine(
         transform=transform,
         init=init,
         limits=limits,
+        repeats=None if repeats is None else bool(repeats),
     )
 
 

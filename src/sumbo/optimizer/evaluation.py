@@ -13,9 +13,7 @@ from sumbo.space import Outcome
 from sumbo.values import as_floats
 
 
-def check_run(
-    fun: Any, callback: Any, budget: Any, batch: Any, n_init: Any, on_error: Any
-) -> None:
+def check_run(fun: Any, callback: Any, budget: Any, batch: Any, on_error: Any) -> None:
     """Check the arguments that every run has.
 
     Raises:
@@ -32,15 +30,19 @@ def check_run(
         if not integer or value < 1:
             msg = f"{name}={value!r} is not a positive integer."
             raise ArgumentError(msg)
-    if isinstance(n_init, (int, np.integer)) and budget < n_init:
-        msg = (
-            f"budget={budget} is smaller than n_init={n_init}: the model would never "
-            "be used. Raise budget, or lower n_init."
-        )
-        raise ArgumentError(msg)
     if on_error not in ("raise", "skip"):
         msg = f"on_error={on_error!r} is unknown. Use 'raise' or 'skip'."
         raise ArgumentError(msg)
+
+
+def shortened(n_init: Any, budget: int) -> Any:
+    """Return the observations before the model takes over, given the budget.
+
+    With a smaller budget the model would never be used; half of it is then random.
+    """
+    if isinstance(n_init, (int, np.integer)) and budget < n_init:
+        return max(1, budget // 2)
+    return n_init
 
 
 def as_evaluation(returned: Any, limits: Sequence[Outcome]) -> tuple[float, Any]:
@@ -93,6 +95,8 @@ def executor_of(workers: Any) -> Iterator[tuple[Any, int]]:
     Raises:
         ArgumentError: If ``workers`` is neither a positive number nor an executor.
     """
+    if hasattr(workers, "get_executor"):  # a Dask client; its futures are of its own
+        workers = workers.get_executor()
     if hasattr(workers, "submit"):
         yield workers, _slots(workers)
     elif isinstance(workers, (int, np.integer)) and not isinstance(workers, bool):

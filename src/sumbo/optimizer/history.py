@@ -14,7 +14,9 @@ class History:
     """Points in user numbers ``X`` and unit-cube coordinates ``U``, told and pending.
 
     A failed evaluation has ``failed`` set and NaN in ``y``, which no model ever sees.
-    ``outcomes`` are what was measured beside the value, NaN where it is not known.
+    ``y`` is to be minimised. ``noise`` is the standard deviation of each value, NaN
+    where it is not known. ``outcomes`` are what was measured beside the value, NaN
+    where it is not known.
     """
 
     X: Float[ndarray, "N K"]
@@ -22,6 +24,7 @@ class History:
     y: Float[ndarray, " N"]
     failed: Bool[ndarray, " N"]
     outcomes: Float[ndarray, "N O"]
+    noise: Float[ndarray, " N"]
     pending_X: Float[ndarray, "Q K"]
     pending_U: Float[ndarray, "Q P"]
 
@@ -35,6 +38,7 @@ class History:
             y=np.empty(0),
             failed=np.zeros(0, dtype=bool),
             outcomes=np.empty((0, outcomes)),
+            noise=np.empty(0),
             pending_X=np.empty((0, K)),
             pending_U=np.empty((0, P)),
         )
@@ -55,6 +59,7 @@ class History:
         *,
         failed: bool,
         outcomes: Float[ndarray, " O"] | None = None,
+        noise: float = np.nan,
     ) -> "History":
         """Return the history with one more value; a pending point stops pending.
 
@@ -75,6 +80,7 @@ class History:
             y=np.append(self.y, np.nan if failed else y),
             failed=np.append(self.failed, failed),
             outcomes=np.vstack([self.outcomes, measured]),
+            noise=np.append(self.noise, np.nan if failed else noise),
             pending_X=self.pending_X[keep],
             pending_U=self.pending_U[keep],
         )
@@ -101,8 +107,9 @@ class History:
     @classmethod
     def from_arrays(cls, arrays: dict[str, Any]) -> "History":
         """Return the history of a checkpoint."""
-        # Files from before there were outcomes hold none.
-        known = {"outcomes": np.empty((len(arrays["y"]), 0)), **arrays}
+        # Files from before there were outcomes or a noise hold none.
+        N = len(arrays["y"])
+        known = {"outcomes": np.empty((N, 0)), "noise": np.full(N, np.nan), **arrays}
         return cls(**{name: known[name] for name in FIELDS})
 
     def contradiction(self, space: Space) -> str:
@@ -114,6 +121,7 @@ class History:
             "y": (N,),
             "failed": (N,),
             "outcomes": (N, self.outcomes.shape[-1]),
+            "noise": (N,),
             "pending_X": (Q, K),
             "pending_U": (Q, P),
         }
@@ -124,6 +132,8 @@ class History:
                 return f"{name} is {array.dtype} of shape {array.shape}, not {shape}"
         if not np.array_equal(np.isfinite(self.y), ~self.failed):
             return "y is not finite exactly where an evaluation succeeded"
+        if not (np.isnan(self.noise) | (self.noise >= 0)).all():
+            return "noise is negative"
         for name in ("X", "pending_X"):
             if not np.isfinite(getattr(self, name)).all():
                 return f"{name} is not finite"
@@ -134,4 +144,4 @@ class History:
         return ""
 
 
-FIELDS = ("X", "U", "y", "failed", "outcomes", "pending_X", "pending_U")
+FIELDS = ("X", "U", "y", "failed", "outcomes", "noise", "pending_X", "pending_U")

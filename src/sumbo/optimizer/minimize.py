@@ -1,5 +1,7 @@
 """``minimize``: the whole run in one call."""
 
+import inspect
+import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -7,17 +9,33 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scipy.optimize import OptimizeResult
 from tqdm import tqdm
 
-from sumbo import checkpoint as files
-from sumbo.errors import CheckpointError, EvaluationError, ExhaustedError
+from sumbo.errors import (
+    CheckpointError,
+    EvaluationError,
+    ExhaustedError,
+    UnusableObjectiveError,
+)
 from sumbo.lock import exclusive
-from sumbo.methods import Method
+from sumbo.methods import Method, require_settings
 from sumbo.optimizer.asktell import Optimizer
 from sumbo.optimizer.engine import as_count
-from sumbo.optimizer.evaluation import as_evaluation, check_run, executor_of
-from sumbo.optimizer.result import INTERRUPTED, STOPPED, call_back, result_of
+from sumbo.optimizer.evaluation import (
+    as_evaluation,
+    check_run,
+    executor_of,
+    shortened,
+)
+from sumbo.optimizer.result import (
+    INTERRUPTED,
+    STOPPED,
+    Result,
+    call_back,
+    result_of,
+)
+from sumbo.optimizer.resume import start_or_resume
+from sumbo.optimizer.stopping import as_tolerance, is_due, remaining_gain
 from sumbo.optimizer.violation import best_of
 from sumbo.rng import Seed
 from sumbo.typing import ndarray
@@ -41,11 +59,13 @@ def minimize(
     checkpoint: str | Path | None = None,
     on_error: str = "raise",
     retries: int = 0,
+    stop: float | None = None,
+    maximize: bool = False,
     constraints: Any = (),
     choices: Any = None,
-    repeats: bool = False,
+    repeats: bool | None = None,
     **settings: Any,
-) -> OptimizeResult:
+) -> Result:
     """Return the best point found within a budget of evaluations.
 
     Args:
@@ -56,17 +76,17 @@ def minimize(
         batch: Points asked at once; all are told before the next are asked.
         groups: The additive structure; see ``Optimizer``.
         seed: A number, or a ``Generator`` that gives one, makes the run reproducible.
-        n_init: Observations before the model takes over.
+        n_init: Observations before the model takes over; with a smaller budget, half
+            of the budget.
         x0: Earlier points, with values ``y0``; without, points to begin with, such as
             a good guess, which are evaluated first.
-        y0: The values at ``x0``.
+        y0: The values at ``x0``, or the name of their column in a table ``x0``.
         callback: Called after every tell with the result so far; raise
             ``StopIteration`` to stop.
         progress: Show a progress bar with the best value so far.
         workers: Evaluations at a time: a number (threads), or any
-            ``concurrent.futures`` executor, such as a process pool or
-            ``distributed.Client.get_executor()``. Unless ``batch`` > 1 the next
-            point is asked as soon as a worker is free.
+            ``concurrent.futures`` executor, such as a process pool, or a Dask client.
+            Unless ``batch`` > 1 the next point is asked as soon as a worker is free.
         checkpoint: A file that is written after every tell, and continued from when
             it exists. One process at a time may use it.
         on_error: When an evaluation raises or returns no finite number: ``"raise"``
@@ -74,10 +94,14 @@ def minimize(
             the point, which is recorded as failed and avoided.
         retries: How often an evaluation that failed is repeated, before ``on_error``
             applies. The reasons are in the result's ``failures``.
+        stop: Stop when the expected remaining gain is below this, in the units of the
+            objective; the message then says so. Default: use the whole budget.
+        maximize: Whether values are maximised; ``sumbo.maximize`` sets it.
         constraints: What may be asked; see ``Optimizer``.
         choices: A table of whole points, of which the next ones are chosen; see
             ``Optimizer.choose``. The run ends when no row is left.
-        repeats: Whether rows of ``choices`` may be evaluated more than once.
+        repeats: Whether a point, or a row of ``choices``, may be evaluated more than
+            once; by default points only where values are noisy, and rows never.
         settings: ``preset``, ``transform``, ``init``, and settings of the method.
 
     Returns:
@@ -85,25 +109,37 @@ def minimize(
         func_vals, success, status, message``, and ``failed`` (points),
         ``failures`` (attempts that failed, with reasons), ``transform`` (what the
         model did to the values, in words), ``model`` (the posterior in the unit cube,
-        or None), ``space``, ``seed``.
+        or None), ``space``, ``seed``. All values are in your sign. ``to_frame()`` is a
+        DataFrame of all evaluations.
 
     Raises:
         ArgumentError: If an argument has a value that cannot be used.
         CheckpointError: If the checkpoint is in use by another process, or cannot be
             read or written; in the middle of a run, its ``result`` holds all values.
     """
-    check_run(fun, callback, budget, batch, n_init, on_error)
+    check_run(fun, callback, budget, batch, on_error)
+    _require_known(method, settings)
+    wanted, n_init = n_init, shortened(n_init, budget)
     retries = as_count("retries", retries, 0)
     options = {"method": method, "groups": groups, "n_init": n_init, **settings}
-    options["constraints"] = constraints
+    options |= {"maximize": maximize, "constraints": constraints, "repeats": repeats}
     with ExitStack() as stack:
         stack.enter_context(
             nullcontext() if checkpoint is None else exclusive(checkpoint)
         )
-        opt = _start(bounds, seed, x0, y0, checkpoint, options)
+        opt = start_or_resume(
+            bounds,
+            seed=seed,
+            x0=x0,
+            y0=y0,
+            checkpoint=checkpoint,
+            wanted_n_init=wanted,
+            options=options,
+        )
         run = _Run(opt, fun, budget, batch, callback, checkpoint, on_error, retries)
+        run.stop = as_tolerance(stop, opt)
         executor, slots = stack.enter_context(executor_of(workers))
-        run.choices, run.repeats = choices, repeats
+        run.choices, run.repeats = choices, bool(repeats)
         run.bar = stack.enter_context(_bar(progress, budget, opt))
         try:
             run.loop(executor, slots)
@@ -113,6 +149,37 @@ def minimize(
             run.status, run.message = INTERRUPTED, run.interrupted()
             run.save()  # it may have come between a tell and its save
     return run.result()
+
+
+def maximize(fun: Callable[[ndarray], float], bounds: Any, **options: Any) -> Result:
+    """Return the point with the largest value found within a budget of evaluations.
+
+    It takes the arguments of ``minimize`` and returns the same result. Values are in
+    your sign everywhere: in the result, callbacks, progress, checkpoints and plots of
+    the model.
+
+    Examples:
+        >>> import sumbo
+        >>> def hill(x):
+        ...     return 3.7 - (x[0] - 0.4) ** 2
+        >>> r = sumbo.maximize(hill, [(0.1, 0.9)], budget=12, n_init=6, seed=1)
+        >>> round(r.fun, 3)
+        3.7
+    """
+    return minimize(fun, bounds, **{**options, "maximize": True})
+
+
+def _require_known(method: Any, settings: dict[str, Any]) -> None:
+    """Check that settings belong to the method or to ``Optimizer``.
+
+    Raises:
+        ArgumentError: If one does not; names of arguments are suggested too.
+    """
+    own = [*inspect.signature(minimize).parameters][2:-1]  # not fun, bounds, settings
+    others = [*inspect.signature(Optimizer).parameters][1:-1]
+    rest = {name: v for name, v in settings.items() if name not in others}
+    if isinstance(method, str):
+        require_settings(method, rest, (*own, *others))
 
 
 @dataclass
@@ -129,10 +196,12 @@ class _Run:
     retries: int
     choices: Any = None
     repeats: bool = False
+    stop: float | None = None
     bar: Any = None
     status: int = 0
     message: str = "budget used"
     nit: int = 0
+    gains: dict[int, float] = field(default_factory=dict)  # by number of observations
     attempts: dict[tuple, int] = field(default_factory=dict)  # failed, by point
 
     def loop(self, executor: Any, slots: int) -> None:
@@ -172,6 +241,8 @@ class _Run:
             raise self._ended(what, "Pass an executor that runs.") from error
 
     def _ask(self, queue: list, flying: dict, slots: int) -> None:
+        if self._gains_too_little():
+            return
         waiting = len(queue) + len(flying)
         left = self.budget - len(self.opt.y) - waiting
         if self.batch > 1:
@@ -200,12 +271,27 @@ class _Run:
                 self.opt.choose(self.choices, n)
         return list(self.opt.pending[len(self.opt.pending) - n :])
 
+    def _gains_too_little(self) -> bool:
+        """Return whether the run stops because little is left to gain."""
+        N = len(self.opt.y)
+        if self.stop is None or self.budget <= N:
+            return False
+        if N not in self.gains and is_due(self.opt, self.batch):
+            self.gains[N] = remaining_gain(self.opt)
+        gain = min(self.gains.values(), default=math.inf)
+        if gain >= self.stop:
+            return False
+        self.message = f"expected remaining gain {gain:.3g} below stop={self.stop:g}"
+        return True
+
     def _failed_once_more(self, x: ndarray, evaluate: Callable[[], Any]) -> bool:
         """Return whether the point must be evaluated again; it is told otherwise."""
         try:
             value, outcomes = as_evaluation(evaluate(), self.opt.limits)
-        except Exception as error:  # noqa: BLE001 (the user's function may raise anything)
+        except Exception as error:
             self.opt.note_failure(x, f"{type(error).__name__}: {error}")
+            if isinstance(error, UnusableObjectiveError):
+                raise self._ended(str(error), "Repair the objective.") from error
             point = tuple(x.tolist())
             self.attempts[point] = self.attempts.get(point, 0) + 1
             if self.attempts[point] <= self.retries:
@@ -267,64 +353,11 @@ class _Run:
             error.result = self.result()
             raise
 
-    def result(self) -> OptimizeResult:
+    def result(self) -> Result:
         """Return what is known now."""
         return result_of(
             self.opt, nit=self.nit, status=self.status, message=self.message
         )
-
-
-def _start(
-    bounds: Any, seed: Seed, x0: Any, y0: Any, checkpoint: Any, options: dict
-) -> Optimizer:
-    """Return a fresh optimizer, or the one of the checkpoint if it fits the call.
-
-    Raises:
-        CheckpointError: If the checkpoint belongs to another run.
-    """
-    fresh = Optimizer(bounds, seed=seed, x0=x0, y0=y0, **options)
-    if checkpoint is None:
-        return fresh
-    files.remove_leftovers(checkpoint)
-    if not files.exists(checkpoint):
-        fresh.save(checkpoint)  # a path that cannot be written fails now, not later
-        return fresh
-    saved = Optimizer.load(checkpoint, options["constraints"])
-    difference = _difference(fresh, saved, seed)
-    if difference:
-        msg = (
-            f"checkpoint {checkpoint} belongs to another run: {difference}. "
-            "Pass another path, or the same arguments."
-        )
-        raise CheckpointError(msg)
-    return saved
-
-
-def _difference(fresh: Optimizer, saved: Optimizer, seed: Seed) -> str:
-    space = fresh.space.difference(saved.space)
-    if space:
-        return space
-    pairs = {
-        "method": (fresh.method_name, saved.method_name),
-        "n_init": (fresh.n_init, saved.n_init),
-        "transform": (fresh.transform, saved.transform),
-        "init": (fresh.init, saved.init),
-        "limits": (fresh.limits, saved.limits),
-    }
-    if seed is not None:
-        pairs["seed"] = (fresh.seed, saved.seed)
-    pairs |= {k: (v, saved.settings.get(k)) for k, v in fresh.settings.items()}
-    for name, (here, there) in pairs.items():
-        if here != there:
-            return f"{name} is {here!r} here and {there!r} there"
-    n = len(fresh.y)  # the earlier data, which come first
-    same = fresh.X.tolist() == saved.X[:n].tolist()
-    if not same or fresh.y.tolist() != saved.y[:n].tolist():
-        return "x0 or y0 are not those it began with"
-    seen = [*saved.X.tolist(), *saved.pending.tolist()]
-    if any(x not in seen for x in fresh.pending.tolist()):  # x0 without y0
-        return "x0 is not what it began with"
-    return ""
 
 
 @contextmanager

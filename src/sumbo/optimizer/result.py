@@ -1,28 +1,91 @@
-"""The result of a run, while it runs and at its end."""
+"""What a run returns."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from copy import copy
 from typing import Any
 
 import numpy as np
 from scipy.optimize import OptimizeResult
 
+from sumbo.errors import MissingExtraError
 from sumbo.optimizer.asktell import Optimizer
+from sumbo.optimizer.recommend import Recommendation
 from sumbo.optimizer.violation import best_of, why_none
+from sumbo.space import Categorical
 
 STOPPED, INTERRUPTED = 99, 130
 
 
-def result_of(opt: Optimizer, *, nit: int, status: int, message: str) -> OptimizeResult:
-    """Return what a run knows now; ``status`` and ``message`` say why it ended."""
+class Result(OptimizeResult):
+    """An ``OptimizeResult`` whose model is computed only when it is looked at."""
+
+    @property
+    def model(self) -> Any:
+        """The posterior given the data of then, in the unit cube; None without one."""
+        return self["optimizer"].model()
+
+    @property
+    def recommended(self) -> Recommendation:
+        """The point that the model recommends: (x, mean, sd), the model's choice.
+
+        See ``Optimizer.recommend``. With noise it is better than ``x``.
+        """
+        return self["optimizer"].recommend()
+
+    def to_frame(self) -> Any:
+        """Return a pandas DataFrame with one row per evaluation, in their order.
+
+        It has a column per parameter, then ``value`` (NaN where the evaluation
+        failed), ``failed``, and ``noise`` if a noise was told. A parameter of such a
+        name keeps it, and the other column gets an underscore at its end.
+
+        Raises:
+            MissingExtraError: If pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            msg = "to_frame needs pandas. Install it: pip install 'sumbo[pandas]'."
+            raise MissingExtraError(msg) from error
+        opt = self["optimizer"]
+        frame = pd.DataFrame(columns_of(opt))
+        for p in opt.space.parameters:
+            if isinstance(p, Categorical):  # a column of strings would not hold None
+                values = [row[p.name] for row in opt.space.as_dicts(opt.X)]
+                frame[p.name] = pd.Series(values, dtype=object)
+        return frame
+
+
+def columns_of(opt: Optimizer) -> dict[str, list[Any]]:
+    """Return all that was told as columns: Python values, by name."""
+    rows = opt.space.as_dicts(opt.X)
+    names = opt.space.names
+    columns = {name: [row[name] for row in rows] for name in names}
+    others = {"value": opt.y.tolist(), "failed": np.isnan(opt.y).tolist()}
+    if not np.isnan(opt.noise).all():
+        others["noise"] = opt.noise.tolist()
+    for name, values in others.items():
+        columns[free_name(name, columns)] = values
+    return columns
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """Return the name, with underscores at its end if it is taken."""
+    while name in taken:
+        name = f"{name}_"
+    return name
+
+
+def result_of(opt: Optimizer, *, nit: int, status: int, message: str) -> Result:
+    """Return what is known of a run now."""
     X, y = opt.X, opt.y
     ok = np.isfinite(y)
     best = best_of(opt)
     found = best is not None
     named = found or status == INTERRUPTED
     x, fun = best or (None, np.nan)
-    return _Result(
+    return Result(
         x=x,
         fun=fun,
         nfev=len(y),
@@ -34,21 +97,13 @@ def result_of(opt: Optimizer, *, nit: int, status: int, message: str) -> Optimiz
         success=found and status in (0, STOPPED),
         status=status if named else 1,
         message=message if named else why_none(y),
-        transform=opt.data().transform.describe(),
+        transform=opt.data().transform.describe(negated=opt.maximize),
         space=opt.space,
         seed=opt.seed,
         method=opt.method_name,
+        maximize=opt.maximize,
         optimizer=copy(opt),  # as it is now: the run goes on
     )
-
-
-class _Result(OptimizeResult):
-    """An ``OptimizeResult`` whose model is computed only when it is looked at."""
-
-    @property
-    def model(self) -> Any:
-        """The posterior given the data of then, in the unit cube; None without one."""
-        return self["optimizer"].model()
 
 
 def call_back(callback: Callable[..., Any], result: OptimizeResult) -> None:

@@ -147,7 +147,7 @@ class CoordinateModel:
         """Return the model of the kernel, mean and noise of ``gp``, with ℓ and v."""
         blocks, N = data.domain.blocks, len(data.y)
         noise = np.zeros(N * (N + 1) // 2)
-        noise[diagonal(N)] = gp.noise
+        noise[diagonal(N)] = gp.noise if data.noise is None else gp.noise + data.noise
         return cls(
             y=data.y - gp.mean,
             kernel=as_kernel(gp.kernel),

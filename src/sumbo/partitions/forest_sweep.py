@@ -27,6 +27,7 @@ import numpy as np
 from sumbo.data import Data
 from sumbo.errors import require_number, require_positive_integer
 from sumbo.gp import AdditiveGP
+from sumbo.gp.observed import fit_to
 from sumbo.kernels import as_kernel
 from sumbo.linalg import (
     cho_solve,
@@ -117,7 +118,7 @@ class ForestPosterior:
         groups = expand(forest_groups(forest, len(blocks)), blocks)
         start = with_groups(gp, groups, *per_coordinate_of_overlapping(gp))
         steps = self.settings.fit_steps if steps is None else steps
-        fitted = start.fit(self.data.U, self.data.y, spans=1.0, starts=1, steps=steps)
+        fitted = fit_to(start, self.data, starts=1, steps=steps)
         return FittedForest(forest, fitted)
 
     def fit_singletons(self) -> FittedForest:
@@ -207,7 +208,9 @@ def affinity(data: Data, gp: AdditiveGP) -> Float[ndarray, "K K"]:
         gaps = (data.U[i][:, group] - data.U[j][:, group]) / part.lengthscales
         k.append(kernel.correlation(np.einsum("td,td->t", gaps, gaps)))
     k = np.stack(k)
-    L = cholesky(unpack_lower(gp.variances @ k + gp.noise * (i == j), len(data.y))).L
+    packed = gp.variances @ k
+    packed[i == j] += gp.noise if data.noise is None else gp.noise + data.noise
+    L = cholesky(unpack_lower(packed, len(data.y))).L
     alpha = cho_solve(L, data.y - gp.mean)
     G = pack_lower(np.outer(alpha, alpha) - inverse_lower(L))
     G[i == j] *= 0.5  # a pair of observations counts twice, the diagonal once

@@ -31,6 +31,7 @@ import numpy as np
 from sumbo.data import Data
 from sumbo.errors import require_number, require_positive_integer
 from sumbo.gp import AdditiveGP
+from sumbo.gp.observed import fit_to
 from sumbo.linalg import one_blas_thread
 from sumbo.partitions.conditional import (
     GroupDraw,
@@ -135,7 +136,7 @@ class PartitionPosterior:
         blocks, settings = self.data.domain.blocks, self.settings
         start = carried(gp, expand(groups, blocks), settings.residual_share)
         steps = settings.fit_steps if steps is None else steps
-        fitted = start.fit(self.data.U, self.data.y, spans=1.0, starts=1, steps=steps)
+        fitted = fit_to(start, self.data, starts=1, steps=steps)
         value = fitted.info.log_posterior if fitted.info else math.nan
         log_prior = -settings.penalty * count_merged(groups)
         return FittedPartition(groups, fitted, value + log_prior)

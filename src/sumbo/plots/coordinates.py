@@ -115,7 +115,7 @@ def point_of(post: Posterior, x: Any = None) -> Float[ndarray, " P"]:
         ArgumentError: If ``x`` is not one finite point with the model's coordinates.
     """
     if x is None:
-        return post.X[int(np.argmin(post.y))]
+        return post.X[int((np.argmax if post.maximised else np.argmin)(post.y))]
     point = np.asarray(x, dtype=float)
     if point.shape != (post.gp.dim,) or not np.isfinite(point).all():
         msg = (

@@ -17,6 +17,7 @@ def convergence(
     minimum: float | None = None,
     ax: Axes | None = None,
     log: bool = False,
+    maximize: bool | None = None,
 ) -> Axes:
     """Return axes with the best observed value against the number of evaluations.
 
@@ -27,31 +28,37 @@ def convergence(
     Args:
         result_or_y: A result with ``func_vals``, or an array of values; or a list of
             such for several runs.
-        minimum: The known minimum: drawn as a line or, with ``log``, subtracted.
+        minimum: The known minimum, or maximum: drawn as a line or, with ``log``,
+            subtracted.
         ax: Where to draw; a new figure by default.
         log: Whether the vertical axis is logarithmic.
+        maximize: Whether larger values are better; results know it.
 
     Raises:
         ArgumentError: If there is no value to draw, or none that a logarithmic axis
             can show.
     """
     runs = _runs(result_or_y)
-    below = minimum if log and minimum is not None else 0.0
-    runs = [values - below for values in runs]
+    sign = -1.0 if _maximised(result_or_y, maximize) else 1.0
+    gap = log and minimum is not None
+    if minimum is not None and gap:
+        runs = [sign * (values - minimum) for values in runs]  # distances
+        sign = 1.0
     if log and not max(float(np.nanmax(values)) for values in runs) > 0:
         msg = "log=True, but no value is positive. Pass the minimum, or log=False."
         raise ArgumentError(msg)
     ax = one_axes(ax, (4.6, 3.0))
-    lowest = _one(ax, runs[0]) if len(runs) == 1 else _many(ax, runs)
+    one = len(runs) == 1
+    lowest = _one(ax, runs[0], sign) if one else _many(ax, runs, sign)
+    optimum = "minimum" if sign > 0 else "maximum"
     if minimum is not None and not log:
-        ax.axhline(minimum, color=BLACK, lw=0.8, ls="--", zorder=1, label="minimum")
+        ax.axhline(minimum, color=BLACK, lw=0.8, ls="--", zorder=1, label=optimum)
     if log:
         # A run may hit the minimum exactly: its line then leaves through the floor.
         ax.set_yscale("log", nonpositive="clip")
         ax.set_ylim(bottom=0.7 * float(lowest[lowest > 0].min()))
     ax.set_xlabel("evaluations")
-    gap = log and minimum is not None
-    ax.set_ylabel("value − minimum" if gap else "value")
+    ax.set_ylabel("distance to the optimum" if gap else "value")
     ax.set_xlim(0, 1 + max(len(values) for values in runs))
     ax.grid(axis="y", color=PALE, lw=0.6)
     ax.set_axisbelow(True)
@@ -59,10 +66,24 @@ def convergence(
     return ax
 
 
-def _one(ax: Axes, values: Float[ndarray, " n"]) -> Float[ndarray, " n"]:
+def _maximised(given: Any, maximize: bool | None) -> bool:
+    """Return whether larger values are better.
+
+    Raises:
+        ArgumentError: If some of the results maximise and others do not.
+    """
+    results = [given] if _is_result(given) else [r for r in given if _is_result(r)]
+    known = {bool(getattr(r, "maximize", False)) for r in results}
+    if len(known) > 1:
+        msg = "result_or_y holds results that maximise and others that minimise. Draw "
+        raise ArgumentError(f"{msg}them apart.")
+    return bool(maximize) if maximize is not None or not known else known.pop()
+
+
+def _one(ax: Axes, values: Float[ndarray, " n"], sign: float) -> Float[ndarray, " n"]:
     """Return the best values of the run after drawing it."""
     count = np.arange(1, len(values) + 1)
-    best = np.fmin.accumulate(values)
+    best = sign * np.fmin.accumulate(sign * values)
     ax.plot(count, values, "o", ms=3, mec="none", color=GREY, alpha=0.65, label="value")
     ax.step(count, best, where="post", color=BLUE, lw=1.8, label="best so far")
     failed = np.isnan(values)
@@ -79,14 +100,16 @@ def _one(ax: Axes, values: Float[ndarray, " n"]) -> Float[ndarray, " n"]:
     return best
 
 
-def _many(ax: Axes, runs: list[Float[ndarray, "..."]]) -> Float[ndarray, " n"]:
+def _many(
+    ax: Axes, runs: list[Float[ndarray, "..."]], sign: float
+) -> Float[ndarray, " n"]:
     """Return the lower quartiles of the best values after drawing the runs."""
     n = min(len(values) for values in runs)
-    best = np.stack([np.fmin.accumulate(values)[:n] for values in runs])
+    best = np.stack([np.fmin.accumulate(sign * values)[:n] for values in runs])
     count = np.arange(1, n + 1)
     # Before its first success a run has no best value: it is as bad as can be.
     best = np.where(np.isnan(best), np.inf, best)
-    low, median, high = (_quantile(best, q) for q in (0.25, 0.5, 0.75))
+    low, median, high = (sign * _quantile(best, q) for q in (0.25, 0.5, 0.75))
     ax.fill_between(
         count, low, high, step="post", color=BLUE, alpha=0.2, lw=0, label="quartiles"
     )

@@ -23,7 +23,7 @@ def sample_sequential(
     """
     del workers
     groups = list(post.groups())
-    noise = (post.gp.noise + post.jitter) * np.eye(post.N)
+    noise = np.diag(post.solver.noise)
     tails = np.cumsum([k(Xm, Xm) for k, Xm in reversed(groups)], axis=0)[::-1]
     residual = np.repeat((post.y - post.gp.mean)[:, None], n, axis=1)
     out = []

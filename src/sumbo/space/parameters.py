@@ -181,6 +181,9 @@ def column_of(p: Parameter, raw: Shaped[ndarray, " n"]) -> Shaped[ndarray, " n"]
 
 
 def _chosen(p: Categorical, value: Any, i: int, n: int) -> int:
+    # A table cannot hold None beside strings; pandas writes NaN.
+    if isinstance(value, float) and np.isnan(value) and None in p.choices:
+        value = None
     try:
         return p.choices.index(value)
     except ValueError as error:

@@ -262,13 +262,18 @@ class Space:
         Raises:
             ArgumentError: If ``x`` is not one point of the right length.
         """
-        columns = self._columns(x)
-        if len(columns[0]) != 1:
-            raise ArgumentError(f"x holds {len(columns[0])} points. Pass one point.")
-        return {
-            p.name: python_values(p, v)[0]
-            for p, v in zip(self.parameters, columns, strict=True)
-        }
+        if len(points := self.as_dicts(x)) != 1:
+            raise ArgumentError(f"x holds {len(points)} points. Pass one point.")
+        return points[0]
+
+    def as_dicts(self, x: Any) -> list[dict[str, Any]]:
+        """Return points as Python values by name, one dictionary each."""
+        pairs = zip(self.parameters, self._columns(x), strict=True)
+        columns = [python_values(p, v) for p, v in pairs]
+        return [
+            dict(zip(self.names, row, strict=True))
+            for row in zip(*columns, strict=True)
+        ]
 
     def groups_of(self, groups: Any) -> Groups:
         """Return groups of parameters, given by number or name, as groups of numbers.

@@ -1,6 +1,7 @@
 """Designs of studies as they are written: TOML files and stored tables, checked."""
 
 import math
+import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import fields
@@ -80,6 +81,8 @@ def _check_names(design: Design, source: str) -> None:
     from sumbo.methods import METHODS, make
     from sumbo.problems import PROBLEMS
 
+    if design.modules:  # beside the design; at the end, to hide no installed module
+        sys.path.append(str(Path(source).resolve().parent))
     for module in design.modules:
         try:
             import_named(module)

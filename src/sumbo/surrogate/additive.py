@@ -2,7 +2,7 @@
 
 A refit chooses, in this order and on the same observations,
 
-1. the transform of the values (``transform``),
+1. the transform of the values (``transform``), and whether they are noisy (``noise``),
 2. the groups (the decomposition, which may compare fits of several structures),
 3. the hyperparameters (a MAP fit, or the paper's Adam), and
 4. the kernel (another fit with every other kernel).
@@ -24,12 +24,14 @@ from sumbo.data import Data, Transform
 from sumbo.decompositions import Decomposition, resolve
 from sumbo.errors import ArgumentError, require_number, require_positive_integer
 from sumbo.gp import AdditiveGP
+from sumbo.gp.observed import fit_to
 from sumbo.kernels import KERNELS
 from sumbo.registry import require_one_of
 from sumbo.rng import rng_at
 from sumbo.state import SAVED_IF_SET, State
 from sumbo.structure import expand
 from sumbo.surrogate.base import Fit, OutcomeModel, Surrogate
+from sumbo.surrogate.noise import is_noisy
 from sumbo.surrogate.transform import Scale, rescale
 from sumbo.typing import Float, Groups, ndarray
 
@@ -64,6 +66,7 @@ class AdditiveState(State):
         scale: The transform.
         drawn: The model of the structure that was drawn.
         others: Models of other plausible structures, with their weights.
+        noisy: Whether the values were found to be considerably noisy.
         memory: What the decomposition remembers.
         outcomes: What the last refits of the models of outcomes chose.
     """
@@ -72,6 +75,7 @@ class AdditiveState(State):
     scale: Scale
     drawn: Fit
     others: tuple[Fit, ...] = ()
+    noisy: bool = False
     memory: State | None = None
     outcomes: tuple["AdditiveState", ...] = field(default=(), metadata=SAVED_IF_SET)
 
@@ -110,6 +114,7 @@ class AdditiveModel:
     start_noise: float | None = None
 
     remembers: ClassVar[type[State] | None] = AdditiveState
+    uses_noise: ClassVar[bool] = True
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": PAPER,
         "paper-author": PAPER_AUTHOR,
@@ -250,11 +255,13 @@ class AdditiveModel:
 
     # ------------------------------------------------------------------ inside
     def _condition(self, state: AdditiveState, data: Data) -> Surrogate:
-        data = data.under(state.scale.transform)
+        data = replace(data.under(state.scale.transform), noisy=state.noisy)
         fits = (state.drawn, *state.others)
         weights = np.array([fit.weight for fit in fits])
         return Surrogate(
-            posteriors=tuple(fit.gp.condition(data.U, data.y) for fit in fits),
+            posteriors=tuple(
+                fit.gp.condition(data.U, data.y, noise=data.noise) for fit in fits
+            ),
             weights=weights,
             data=data,
             structures=self.structures(state),
@@ -266,16 +273,19 @@ class AdditiveModel:
     ) -> tuple[AdditiveState, int, tuple[str, ...]]:
         """Return what the refit chose, how many fits it took, and their events."""
         data, scale, fits = rescale(data, state.scale if state else None)
+        if self.fit == "map":
+            noisy, compared = is_noisy(data)
+            data, fits = replace(data, noisy=noisy), fits + compared
         last = state.drawn.gp if state else None
         memory = state.memory if state else None
         proposal = self._source.propose(rng, memory, data, last)
         gp = self._start(proposal.start, proposal.groups, last, data)
         fits += proposal.fits + 1
         if self.fit == "adam":
-            gp = gp.fit(data.U, data.y, how="adam")
+            gp = gp.fit(data.U, data.y, noise=data.noise, how="adam")
         else:
             seed = int(rng.integers(2**31))
-            gp = gp.fit(data.U, data.y, spans=1.0, starts=self.starts, seed=seed)
+            gp = fit_to(gp, data, starts=self.starts, seed=seed)
             if self.kernel == "auto":
                 gp = with_best_kernel(gp, data, seed)
                 fits += len(KERNEL_CHOICES) - 1
@@ -289,6 +299,7 @@ class AdditiveModel:
             scale=scale,
             drawn=drawn,
             others=others,
+            noisy=data.noisy,
             memory=proposal.memory,
         )
         return new, fits, gp.info.events if gp.info else ()
@@ -343,7 +354,7 @@ def with_best_kernel(gp: AdditiveGP, data: Data, seed: int) -> AdditiveGP:
     for kernel in KERNEL_CHOICES:
         if kernel != gp.kernel:
             other = replace(gp, kernel=kernel, info=None)
-            fits.append(other.fit(data.U, data.y, spans=1.0, starts=1, seed=seed))
+            fits.append(fit_to(other, data, starts=1, seed=seed))
     return max(fits, key=_log_posterior)
 
 

@@ -9,6 +9,10 @@ from sumbo.gp import AdditiveGP, Posterior
 from sumbo.state import State
 from sumbo.typing import Bool, Float, Groups, ndarray
 
+# Noise variance from which noise is considerable, in units of the variance of the
+# values: a tenth of their standard deviation.
+CONSIDERABLE = 1e-2
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Surrogate:
@@ -54,6 +58,13 @@ class Surrogate:
         """The transform between the user's values and model units."""
         return self.data.transform
 
+    @property
+    def noisy(self) -> bool:
+        """Whether a noise is known, or considerable noise is estimated."""
+        known, level = self.data.noise, CONSIDERABLE * float(self.data.y.var())
+        estimated = self.data.noisy or self.posterior.gp.noise >= level > 0
+        return estimated or (known is not None and bool((known > 0).any()))
+
     def fantasised(self, U: Float[ndarray, "n P"]) -> "Surrogate":
         """Return the surrogate with each posterior's own mean observed at ``U``.
 
@@ -62,7 +73,13 @@ class Surrogate:
         """
         if len(U) == 0:
             return self
-        posteriors = tuple(p.append(U, p.predict(U)[0]) for p in self.posteriors)
+        noise = self.data.noise
+        if noise is not None:
+            # A pending value will be about as noisy as those that are known.
+            noise = np.full(len(U), float(np.median(noise)))
+        posteriors = tuple(
+            p.append(U, p.predict(U)[0], noise=noise) for p in self.posteriors
+        )
         outcomes = tuple(
             replace(model, surrogate=model.surrogate.fantasised(U))
             for model in self.outcomes

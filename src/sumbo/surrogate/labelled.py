@@ -155,7 +155,9 @@ class LabelledModel:
     def _condition(self, state: LabelledState, data: Data) -> Surrogate:
         data = data.under(state.scale.transform)
         gp = as_model(state.labelling, data.domain.blocks)
-        return single(gp.condition(data.U, data.y), data, self.structures(state))
+        return single(
+            gp.condition(data.U, data.y, noise=data.noise), data, self.structures(state)
+        )
 
     def learn(
         self,

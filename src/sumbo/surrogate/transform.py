@@ -83,7 +83,7 @@ def rescale(data: Data, last: Scale | None) -> Rescaled:
     due = max((n for n in RULE.after if n <= len(rows)), default=0)
     if data.kind == "auto" and due > compared:
         first = rows[:due]
-        logarithms, fits = _logarithms_win(data.U[first], data.values[first])
+        logarithms, fits = _logarithms_win(data.rows(first))
         compared = due
     kind = "log" if logarithms else data.kind
     transform = choose_transform(data.values[rows], kind)
@@ -91,36 +91,50 @@ def rescale(data: Data, last: Scale | None) -> Rescaled:
     return Rescaled(data.under(transform), scale, fits)
 
 
-def _logarithms_win(
-    U: Float[ndarray, "N P"], y: Float[ndarray, " N"]
-) -> tuple[bool, int]:
+def _logarithms_win(data: Data) -> tuple[bool, int]:
     """Return whether logarithms are ahead by more than the penalty, and the fits."""
+    U, y, sd = data.U, data.values, data.deviations
     if np.ptp(y) == 0:
         return False, 0
-    gain = quick_log_posterior("log", U, y) - quick_log_posterior("standardise", U, y)
+    gain = quick_log_posterior("log", U, y, sd) - quick_log_posterior(
+        "standardise", U, y, sd
+    )
     return bool(gain > max(RULE.penalty, RULE.penalty_per_observation * len(y))), 2
 
 
 def quick_log_posterior(
-    kind: str, U: Float[ndarray, "N P"], y: Float[ndarray, " N"]
+    kind: str,
+    U: Float[ndarray, "N P"],
+    y: Float[ndarray, " N"],
+    deviations: Float[ndarray, " N"] | None = None,
 ) -> float:
     """Return the log posterior density of a quick fit, in the units of ``y``.
 
-    The model is that of the default before it knows anything: one part for every
-    coordinate, and one for all of them. NaN if there is no fit.
+    The model is ``first_model``. NaN if there is no fit. ``deviations`` are the
+    standard deviations of the values, NaN where they are not known.
     """
     transform = choose_transform(y, kind)
-    P = U.shape[1]
+    gp = first_model(U.shape[1], RULE.noise)
+    z = transform.forward(y)
+    noise = None
+    if deviations is not None:
+        noise = np.nan_to_num(deviations * np.exp(transform.log_slopes(y))) ** 2
+    info = gp.fit(U, z, noise=noise, spans=1.0, starts=1, steps=RULE.steps).info
+    found = info.log_posterior if info is not None else np.nan
+    return found + float(transform.log_slopes(y).sum())
+
+
+def first_model(P: int, noise: float) -> AdditiveGP:
+    """Return the default model before it knows anything, from which quick fits start.
+
+    It has one part for every coordinate, and one for all of them.
+    """
     groups: list[Group] = [(p,) for p in range(P)]
     if P > 1:
         groups.append(tuple(range(P)))
-    gp = AdditiveGP(
+    return AdditiveGP(
         groups=groups,
         lengthscales=[[RULE.lengthscale] * len(group) for group in groups],
         variances=1.0 / len(groups),
-        noise=RULE.noise,
+        noise=noise,
     )
-    z = transform.forward(y)
-    info = gp.fit(U, z, spans=1.0, starts=1, steps=RULE.steps).info
-    found = info.log_posterior if info is not None else np.nan
-    return found + float(transform.log_slopes(y).sum())

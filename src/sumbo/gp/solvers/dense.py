@@ -25,15 +25,25 @@ Pullback = Callable[[Float[ndarray, " b"], Float[ndarray, " b"]], Float[ndarray,
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Dense(Solver):
-    """A = L Lᵀ in O(N³), for up to about 10 000 observations; all parts are exact."""
+    """A = L Lᵀ in O(N³), for up to about 10 000 observations; all parts are exact.
+
+    ``known`` are known noise variances, which the noise of the model adds to.
+    """
 
     gp: "AdditiveGP"
     cross: Cross
     L: Float[ndarray, "N N"]
     jitter: float
+    known: Float[ndarray, " N"] | None = None
 
     @classmethod
-    def of(cls, gp: Any, X: Float[ndarray, "N P"]) -> "Dense":
+    def of(
+        cls,
+        gp: Any,
+        X: Float[ndarray, "N P"],
+        *,
+        known: Float[ndarray, " N"] | None = None,
+    ) -> "Dense":
         """Return the solver of ``gp`` for checked points.
 
         Raises:
@@ -50,15 +60,21 @@ class Dense(Solver):
         cross = Cross.of(gp.kernels, gp.groups, X)
         K = cross.gram()
         np.fill_diagonal(K, K.diagonal() + gp.noise)
+        if known is not None:
+            np.fill_diagonal(K, K.diagonal() + known)
         L, jitter = cholesky(K, what="covariance of the observations")
-        return cls(gp=gp, cross=cross, L=L, jitter=jitter)
+        return cls(gp=gp, cross=cross, L=L, jitter=jitter, known=known)
 
-    def append(self, X_new: Float[ndarray, "k P"]) -> "Dense":
+    def append(
+        self, X_new: Float[ndarray, "k P"], known: Float[ndarray, " k"] | None = None
+    ) -> "Dense":
         """Return the solver with further points, in O(N²) for each: L gains rows."""
         gp, n, k = self.gp, len(self.L), len(X_new)
         cross = self.cross(X_new).T
         corner = Cross.of(gp.kernels, gp.groups, X_new)(X_new)
         np.fill_diagonal(corner, corner.diagonal() + gp.noise + self.jitter)
+        if known is not None:
+            np.fill_diagonal(corner, corner.diagonal() + known)
         row = solve_lower(self.L, cross)
         extra = cholesky(
             corner - row.T @ row,
@@ -70,17 +86,22 @@ class Dense(Solver):
         L[n:, :n] = row.T
         L[n:, n:] = extra.L
         X = np.vstack([self.cross.X, X_new])
+        if known is not None or self.known is not None:
+            old = np.zeros(n) if self.known is None else self.known
+            known = np.concatenate([old, np.zeros(k) if known is None else known])
         return Dense(
             gp=gp,
             cross=Cross.of(gp.kernels, gp.groups, X),
             L=L,
             jitter=max(self.jitter, extra.jitter),
+            known=known,
         )
 
     @property
     def noise(self) -> Float[ndarray, " N"]:
-        """The noise of the model, and the jitter."""
-        return np.full(len(self.L), self.gp.noise + self.jitter)
+        """The noise of the model, the jitter, and what is known."""
+        noise = np.full(len(self.L), self.gp.noise + self.jitter)
+        return noise if self.known is None else noise + self.known
 
     @property
     def features(self) -> Mapping[int, PartFeatures]:

@@ -65,6 +65,7 @@ class Iterative(Solver):
         gp: Any,
         X: Float[ndarray, "N P"],
         *,
+        known: Float[ndarray, " N"] | None = None,
         inducing: int = 256,
         tolerance: float = 1e-6,
         seed: int = 0,
@@ -74,6 +75,7 @@ class Iterative(Solver):
         Args:
             gp: The model; its noise is positive.
             X: Observed points.
+            known: Known noise variances, which the noise of the model adds to.
             inducing: Points, at random from the data, that stand for a part which is
                 not a Matérn part of one coordinate.
             tolerance: Residual of every solve, relative to its right-hand side.
@@ -95,6 +97,8 @@ class Iterative(Solver):
         rng = rng_at(seed, "inducing points")
         parts, cuts, features = {}, {}, [np.empty((len(X), 0))]
         D, end = np.full(len(X), float(gp.noise)), 0
+        if known is not None:
+            D += known
         for m in others:
             Xm = X[:, gp.groups[m]]
             parts[m] = Inducing.of(rng, gp.kernels[m], Xm, int(inducing))

@@ -1,0 +1,215 @@
+"""What noise costs: ``python -m benchmarks.noise run --replicates 0:10``.
+
+Six functions with noise of 5, 20 and 50 % of the standard deviation of their values on
+the box. After 40 chosen points, the value without noise is compared at two points:
+where the best value was observed, and where the model recommends. Values are measured
+from the best of 20 000 random points, in standard deviations of the function, so that a
+good run has negative ones. Rows go to ``results/noise.csv``; runs that have a row are
+not made again. ``python -m benchmarks.noise report`` prints the table.
+
+The method ``one-prior`` is the default without the second prior of the noise.
+"""
+
+import argparse
+import csv
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from sumbo import Optimizer
+from sumbo.rng import rng_at
+from sumbo.surrogate import noise as rule
+from sumbo.typing import Float, ndarray
+
+ROWS = Path(__file__).parents[1] / "results" / "noise.csv"
+SHARES = (0.05, 0.2, 0.5)
+METHODS = ("sumbo", "one-prior")
+N_INIT, CHOSEN = 20, 40
+FIELDS = ("method", "function", "share", "replicate", "observed", "recommended", "best")
+
+Function = Callable[[Float[ndarray, "n P"]], Float[ndarray, " n"]]
+
+
+def branin(z: Float[ndarray, "n 4"]) -> Float[ndarray, " n"]:
+    """Return the sum of two Branin functions, one of them turned round."""
+
+    def one(a: ndarray, b: ndarray) -> ndarray:
+        u, v = 7.5 * a + 2.5, 7.5 * b + 7.5
+        bend = v - 5.1 / (4 * np.pi**2) * u**2 + 5 / np.pi * u - 6
+        return bend**2 + 10 * (1 - 1 / (8 * np.pi)) * np.cos(u) + 10
+
+    return one(z[:, 0], z[:, 1]) + 0.6 * one(-z[:, 2], z[:, 3])
+
+
+def camel(z: Float[ndarray, "n 6"]) -> Float[ndarray, " n"]:
+    """Return the sum of three six-hump camel functions."""
+    a, b = 1.9 * z[:, ::2], 1.1 * z[:, 1::2]
+    return np.sum((4 - 2.1 * a**2 + a**4 / 3) * a**2 + a * b + (4 * b**2 - 4) * b**2, 1)
+
+
+def trid(z: Float[ndarray, "n 5"]) -> Float[ndarray, " n"]:
+    """Return a quadratic function whose neighbours interact."""
+    x = 6 * z
+    return np.sum((x - 1) ** 2, 1) - np.sum(x[:, 1:] * x[:, :-1], 1)
+
+
+def gramacy(z: Float[ndarray, "n 6"]) -> Float[ndarray, " n"]:
+    """Return a valley in two coordinates, a wave in two, and two that do nothing."""
+    u = 1.5 * z + 1
+    valley = u[:, 0] * np.exp(-(u[:, 0] ** 2) - u[:, 1] ** 2)
+    return 8 * valley + 0.5 * np.sin(3 * z[:, 2]) * np.cos(2 * z[:, 3])
+
+
+def michalewicz(z: Float[ndarray, "n 4"]) -> Float[ndarray, " n"]:
+    """Return the Michalewicz function with wide valleys."""
+    x = (z + 1) * np.pi / 2
+    k = np.arange(1, z.shape[1] + 1)
+    return -np.sum(np.sin(x) * np.sin(k * x**2 / np.pi) ** 4, 1)
+
+
+def powell(z: Float[ndarray, "n 8"]) -> Float[ndarray, " n"]:
+    """Return the logarithm of the Powell function."""
+    a, b, c, d = (4 * z[:, k::4] - 0.7 for k in range(4))
+    terms = (a + 10 * b) ** 2 + 5 * (c - d) ** 2 + (b - 2 * c) ** 4 / 9
+    return np.log1p(np.sum(terms + 10 * np.abs(a - d), 1))
+
+
+FUNCTIONS: dict[str, tuple[Function, int]] = {
+    "branin": (branin, 4),
+    "camel": (camel, 6),
+    "trid": (trid, 5),
+    "gramacy": (gramacy, 6),
+    "michalewicz": (michalewicz, 4),
+    "powell": (powell, 8),
+}
+
+
+class Case(NamedTuple):
+    """One run of the benchmark."""
+
+    method: str
+    function: str
+    share: float
+    replicate: int
+
+    @property
+    def name(self) -> tuple[str, ...]:
+        """The fields as they are in a file."""
+        return tuple(str(field) for field in self)
+
+
+def cases(replicates: range) -> Iterator[Case]:
+    """Yield all runs, replicate by replicate."""
+    for replicate in replicates:
+        for share in SHARES:
+            for function in FUNCTIONS:
+                for method in METHODS:
+                    yield Case(method, function, share, replicate)
+
+
+def play(case: Case) -> dict[str, Any]:
+    """Return the row of a run. Both methods see the same initial points and noise."""
+    function, P = FUNCTIONS[case.function]
+    rng = rng_at(case.replicate, f"noise benchmark {case.function} {case.share}")
+    shift = rng.uniform(-0.12, 0.12, P)
+    noise = rng.standard_normal(N_INIT + CHOSEN)
+
+    def value(U: Float[ndarray, "n P"]) -> Float[ndarray, " n"]:
+        return function(0.88 * U + shift)
+
+    everywhere = value(rng.uniform(-1, 1, (20_000, P)))
+    spread = float(everywhere.std())
+    opt = Optimizer([(-1.0, 1.0)] * P, seed=case.replicate, n_init=N_INIT)
+    with _one_prior(case.method == "one-prior"):
+        for t in range(N_INIT + CHOSEN):
+            x = opt.ask()
+            y = float(value(x[None])[0]) + case.share * spread * noise[t]
+            opt.tell(x, y)
+        recommended = opt.recommend().x
+    true = value(opt.X)
+    best = float(everywhere.min())
+    found = {
+        "observed": float(true[np.argmin(opt.y)]) - best,
+        "recommended": float(value(recommended[None])[0]) - best,
+        "best": float(true.min()) - best,
+    }
+    row = dict(zip(FIELDS, case.name, strict=False))
+    return row | {k: f"{v / spread:.5f}" for k, v in found.items()}
+
+
+@contextmanager
+def _one_prior(active: bool) -> Iterator[None]:
+    known = rule.RULE
+    if active:
+        rule.RULE = rule.NoiseRule(penalty=float("inf"))
+    try:
+        yield
+    finally:
+        rule.RULE = known
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    """Return the rows that there are."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def run(replicates: range, path: Path) -> None:
+    """Make all runs that have no row, and add their rows."""
+    done = {tuple(row[f] for f in FIELDS[:4]) for row in read(path)}
+    for case in cases(replicates):
+        if case.name in done:
+            continue
+        row = play(case)
+        new = not path.exists()
+        with path.open("a", newline="") as file:
+            writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
+            if new:
+                writer.writeheader()
+            writer.writerow(row)
+
+
+def report(path: Path) -> Table:
+    """Return mean losses per noise and method, and ranks over paired runs."""
+    rows = read(path)
+    table = Table(
+        "noise", "method", "pairs", "observed", "recommended", "wins", "ties", "losses"
+    )
+    for share in SHARES:
+        for method in METHODS:
+            some = [
+                r for r in rows if (r["share"], r["method"]) == (str(share), method)
+            ]
+            if not some:
+                continue
+            a = np.array([float(r["recommended"]) for r in some])
+            b = np.array([float(r["observed"]) for r in some])
+            counts = [int(np.sum(c)) for c in (a < b, a == b, a > b)]
+            means = [f"{b.mean():.3f}", f"{a.mean():.3f}"]
+            cells = [f"{share:.0%}", method, len(some), *means, *counts]
+            table.add_row(*[str(cell) for cell in cells])
+    return table
+
+
+def main() -> None:
+    """Run the benchmark or print its table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.noise")
+    parser.add_argument("command", choices=("run", "report"))
+    parser.add_argument("--replicates", default="0:10")
+    parser.add_argument("--rows", type=Path, default=ROWS)
+    given = parser.parse_args()
+    if given.command == "run":
+        first, last = (int(n) for n in given.replicates.split(":"))
+        run(range(first, last), given.rows)
+    Console().print(report(given.rows))
+
+
+if __name__ == "__main__":
+    main()

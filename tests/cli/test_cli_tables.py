@@ -1,0 +1,167 @@
+"""The command line: maximise, tables in and out, refusals before a run begins."""
+
+import csv
+import json
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from sumbo.cli import app
+from sumbo.errors import ArgumentError, EvaluationError, SumboError
+
+SPACE = ("--real", "a:0.2:1.9", "--integer", "b:1:6", "--choice", "c:left,right")
+QUICK = ("--seed", 3, "--method", "uniform", "--quiet")
+
+MODEL = """
+def loss(x):
+    if x[2] == "right":
+        raise ValueError("no right")
+    return (x[0] - 0.7) ** 2 + x[1]
+
+def gain(x):
+    return 9.5 - x[0]
+"""
+
+
+@pytest.fixture
+def model(tmp_path):
+    # A name of its own: modules are kept by name.
+    path = tmp_path / f"model_{tmp_path.name}.py"
+    path.write_text(MODEL)
+    return path
+
+
+def invoke(*words):
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    if isinstance(result.exception, SumboError):
+        raise result.exception
+    return result
+
+
+def rows_of(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_file_holds_the_function(model, tmp_path):
+    out = tmp_path / "best.json"
+    done = invoke(
+        "minimize", f"{model}:gain", "--bounds", "0.3:1.9", "--budget", 3, *QUICK,
+        "--json", out,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    found = json.loads(out.read_text())
+    assert found["fun"] == min(e["y"] for e in found["evaluations"])
+    assert str(model.parent) not in sys.path
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ArgumentError, match=r"none\.py.*no such file"):
+        invoke("minimize", f"{tmp_path}/none.py:f", "--bounds", "0:1")
+
+
+def test_the_largest_value_is_searched(model, tmp_path):
+    out = tmp_path / "best.json"
+    invoke(
+        "minimize", f"{model}:gain", "--bounds", "0.3:1.9", "--maximize",
+        "--budget", 9, "--seed", 1, "--quiet", "--json", out,
+    )  # fmt: skip
+    found = json.loads(out.read_text())
+    assert found["fun"] == max(e["y"] for e in found["evaluations"]) > 8.0
+    assert found["fun"] == 9.5 - found["x"]["x0"]
+
+
+def test_evaluations_are_written_and_begin_the_next_run(model, tmp_path):
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    invoke("minimize", f"{model}:loss", *SPACE, "--budget", 6, *QUICK, "--csv", first)
+    rows = rows_of(first)
+    assert list(rows[0]) == ["a", "b", "c", "value", "failed"]
+    assert len(rows) == 6
+    assert {r["failed"] for r in rows} == {"True", "False"}
+    assert all((r["value"] == "") == (r["failed"] == "True") for r in rows)
+    invoke(
+        "minimize", f"{model}:loss", *SPACE, "--budget", 9, *QUICK,
+        "--data", first, "--csv", second,
+    )  # fmt: skip
+    assert rows_of(second)[:6] == rows
+    assert len(rows_of(second)) == 9
+
+
+WRONG_TABLES = {
+    "no value column": ("a,b,c\n0.5,2,left\n", r"lacks the columns \['value'\]"),
+    "no parameter": ("a,b,value\n0.5,2,3.5\n", r"lacks the columns \['c'\]"),
+    "a word": ("a,b,c,value\n0.5,two,left,3.5\n", "row 1, b: 'two' is not a number"),
+    "no such choice": ("a,b,c,value\n0.5,2,up,3.5\n", "c='up' is no choice"),
+    "no value": ("a,b,c,value\n0.5,2,left,\n", "row 1 has no value"),
+    "empty": ("", "lacks the columns"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG_TABLES.values(), ids=WRONG_TABLES)
+def test_a_wrong_table_is_explained(model, tmp_path, text, message):
+    path = tmp_path / "earlier.csv"
+    path.write_text(text)
+    with pytest.raises(ArgumentError, match=message):
+        invoke("minimize", f"{model}:loss", *SPACE, "--data", path)
+
+
+def test_a_table_that_is_not_there_is_named(model, tmp_path):
+    with pytest.raises(ArgumentError, match=r"none\.csv.*cannot be read"):
+        invoke("minimize", f"{model}:loss", *SPACE, "--data", tmp_path / "none.csv")
+
+
+def test_a_table_that_cannot_be_written_is_refused_before_the_run(model, tmp_path):
+    for path in (tmp_path / "nowhere" / "out.csv", tmp_path):
+        with pytest.raises(ArgumentError, match="--csv"):
+            invoke("minimize", f"{model}:loss", *SPACE, "--csv", path)
+
+
+def test_a_parameter_that_the_program_does_not_use_is_refused():
+    with pytest.raises(ArgumentError, match=r"does not use b, c. Write \{b\}"):
+        invoke("minimize", "--command", "echo {a}", *SPACE)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_program_that_cannot_start_ends_the_run_at_once(tmp_path, workers):
+    path = tmp_path / "run.npz"
+    with pytest.raises(EvaluationError, match="cannot be started"):
+        invoke(
+            "minimize", "--command", f"{tmp_path}/nothing {{a}}", "--real", "a:0:1",
+            "--on-error", "skip", "--retries", 3, "--workers", workers,
+            "--checkpoint", path, "--quiet",
+        )  # fmt: skip
+
+
+def test_a_wrong_argument_is_reported_without_a_progress_bar(model):
+    runner = CliRunner().invoke(
+        app, ["minimize", f"{model}:gain", "--bounds", "0:1", "--set", "candidate=3"]
+    )
+    assert isinstance(runner.exception, ArgumentError)
+    assert "0/120" not in runner.output
+
+
+def test_a_finished_run_says_how_to_go_on(model, tmp_path):
+    path = tmp_path / "run.npz"
+    words = (
+        "minimize", f"{model}:gain", "--bounds", "0.3:1.9", "--budget", 3,
+        "--n-init", 3, "--method", "uniform", "--seed", 1, "--checkpoint", path,
+    )  # fmt: skip
+    assert "finished run" not in invoke(*words).output
+    again = " ".join(invoke(*words).output.split())
+    assert "finished run of 3 evaluations" in again
+    assert "larger --budget" in again
+
+
+def test_a_design_finds_modules_beside_it(tmp_path, monkeypatch):
+    from sumbo.study import load_design
+
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "beside_the_design.py").write_text("FOUND = True\n")
+    design = tmp_path / "mine.toml"
+    design.write_text(
+        'seed = 3\nreplicates = 2\nmodules = ["beside_the_design"]\n'
+        'problems = ["levy2"]\nn_init = 4\nacquisitions = 3\n[methods]\n1 = ["ts"]\n'
+    )
+    assert load_design(design).modules == ("beside_the_design",)
+    assert sys.modules.pop("beside_the_design").FOUND
