@@ -40,8 +40,7 @@ needs_camb = pytest.mark.skipif(
 
 @needs_camb
 def test_desi_equals_the_reference_and_fails_where_it_does():
-    # The reference is from camb 1.6.6, with which the difference is 3e-6; camb 2.0.5
-    # computes another recombination history, and differs by 3.3e-4.
+    # The reference is from camb 1.6.6, with which the difference is 3e-6.
     X = np.array([case["x"] for case in DATA["cases"]])
     expected = np.array(
         [
@@ -52,7 +51,7 @@ def test_desi_equals_the_reference_and_fails_where_it_does():
     values = get("desi")(X)
     np.testing.assert_array_equal(values == desi.PENALTY, np.isnan(expected))
     ok = ~np.isnan(expected)
-    np.testing.assert_allclose(values[ok], expected[ok], rtol=1e-3)
+    np.testing.assert_allclose(values[ok], expected[ok], rtol=1e-5)
 
 
 @needs_camb
