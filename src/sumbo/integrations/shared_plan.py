@@ -46,9 +46,10 @@ class Plan:
         if settings.pop("init", "uniform") != "uniform":
             msg = "init: a run on a storage begins with uniform points. Leave it out."
             raise ArgumentError(msg)
+        constraints = settings.pop("constraints", ())
         options = {"method": method, "groups": groups, "n_init": n_init, **settings}
         fresh = Optimizer(bounds, seed=seed, **options)
-        if fresh.space.constraints:
+        if fresh.space.constraints or constraints not in ((), [], None):
             msg = (
                 "constraints: a run on a storage has none. Let the objective raise at "
             )
