@@ -2,16 +2,13 @@
 
 import logging
 import warnings
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sumbo.data import Data
-from sumbo.errors import ArgumentError, SumboError
-from sumbo.gp import Posterior
+from sumbo.errors import ArgumentError
 from sumbo.methods import Info, Method
 from sumbo.optimizer.caution import caution_about_choosing, caution_about_overlap
 from sumbo.optimizer.choices import Choices, choose
@@ -22,19 +19,15 @@ from sumbo.optimizer.engine import (
     Snapshot,
     as_count,
     make_engine,
-    settings_of,
 )
-from sumbo.optimizer.files import name_of, read_run, write_run
+from sumbo.optimizer.files import read_run, write_run
 from sumbo.optimizer.history import History
 from sumbo.optimizer.outcomes import read_outcomes
-from sumbo.optimizer.recommend import Recommendation, recommended_row
 from sumbo.optimizer.told import read_told
-from sumbo.optimizer.violation import best_row, feasible_values
+from sumbo.optimizer.view import RunView
 from sumbo.rng import Seed, as_seed
-from sumbo.space import Outcome, Space, outcomes_in, tests_in
-from sumbo.surrogate import Surrogate
-from sumbo.surrogate.noise import expecting_noise
-from sumbo.typing import Float, Groups, ndarray
+from sumbo.space import Space, outcomes_in, tests_in
+from sumbo.typing import ndarray
 
 LOG = logging.getLogger("sumbo")
 # An ask is reported as slow, once, if it takes so many seconds of CPU time with so
@@ -43,7 +36,7 @@ SLOW_ASK_S = 2.0
 MANY_OBSERVATIONS = 1000
 
 
-class Optimizer:
+class Optimizer(RunView):
     """Ask for points, tell their values; values are minimised, or maximised.
 
     Args:
@@ -240,189 +233,6 @@ class Optimizer:
         failure = Failure(x=tuple(float(v) for v in numbers), reason=str(reason))
         failures = (*self._now.failures, failure)
         self._now = replace(self._now, failures=failures)
-
-    # ------------------------------------------------------------------ results
-    @property
-    def failures(self) -> tuple[Failure, ...]:
-        """The attempts that were noted as failed, oldest first."""
-        return self._now.failures
-
-    @property
-    def best(self) -> tuple[ndarray, float]:
-        """The best feasible point so far and its value.
-
-        Raises:
-            SumboError: If no value has been told yet, or none at a feasible point.
-        """
-        X, i = (
-            self._now.history.X,
-            best_row(self.space, self._now.history, self._engine.limits),
-        )
-        y = self._now.history.y
-        return self.space.points(X[i : i + 1])[0], self._sign * float(y[i])
-
-    def recommend(self) -> Recommendation:
-        """Return the told point whose posterior mean is best: (x, mean, sd).
-
-        With noise, the best value told is partly luck, and this point is better. Mean
-        and standard deviation are those of the objective without noise, in your units.
-        Where noise is more probable than the model of the asks assumes, the
-        hyperparameters are fitted once more, with noise expected.
-
-        Raises:
-            SumboError: If no value has been told yet, or none at a feasible point.
-        """
-        history = self._now.history
-        best_row(self.space, history, self._engine.limits)  # raises if there is none
-        y = feasible_values(self.space, history, self._engine.limits)
-        surrogate = self.surrogate()
-        if surrogate is not None and getattr(self._engine.method, "fit", "") == "map":
-            surrogate = expecting_noise(surrogate)
-        choice = recommended_row(surrogate, history.U, y)
-        x = self.space.points(history.X[choice.row : choice.row + 1])[0]
-        return Recommendation(x, self._sign * choice.mean, choice.sd)
-
-    def best_in(self, context: Mapping[str, Any]) -> tuple[ndarray, float]:
-        """Return the best feasible point told in a context, and its value.
-
-        Raises:
-            SumboError: If no feasible value has been told in this context.
-        """
-        given, history = Context.of(context, self.space), self._now.history
-        X, y = history.X, feasible_values(self.space, history, self._engine.limits)
-        there = np.where(given.matches(X), y, np.nan)
-        if not np.isfinite(there).any():
-            msg = f"no value has been told in context={dict(context)!r}"
-            raise SumboError(f"{msg}, or none that is feasible.")
-        i = int(np.nanargmin(there))
-        return self.space.points(X[i : i + 1])[0], float(self.y[i])
-
-    @property
-    def pending(self) -> ndarray:
-        """Points asked and not yet told, oldest first."""
-        return self.space.points(self._now.history.pending_X)
-
-    @property
-    def X(self) -> ndarray:
-        """All points told, in the order of telling, failed ones included."""
-        return self.space.points(self._now.history.X)
-
-    @property
-    def y(self) -> Float[ndarray, " N"]:
-        """All values told, in the same order; NaN where the evaluation failed."""
-        return self._sign * self._now.history.y
-
-    @property
-    def noise(self) -> Float[ndarray, " N"]:
-        """Standard deviations told with the values; NaN where none was told."""
-        return self._now.history.noise.copy()
-
-    @property
-    def maximize(self) -> bool:
-        """Whether values are maximised."""
-        return self._maximize
-
-    @property
-    def _sign(self) -> float:
-        """The sign between the user's values and those that are minimised."""
-        return -1.0 if self._maximize else 1.0
-
-    @property
-    def outcomes(self) -> dict[str, Float[ndarray, " N"]]:
-        """Outcomes told, by name; NaN where the evaluation failed or none was told."""
-        columns = self._now.history.outcomes.T.copy()
-        names = [limit.name for limit in self._engine.limits]
-        return dict(zip(names, columns, strict=True))
-
-    @property
-    def limits(self) -> tuple[Outcome, ...]:
-        """Outcomes that have limits."""
-        return self._engine.limits
-
-    @property
-    def space(self) -> Space:
-        """The search space."""
-        return self._engine.space
-
-    @property
-    def seed(self) -> int:
-        """The seed in use."""
-        return self._engine.seed
-
-    @property
-    def n_init(self) -> int:
-        """Observations before the model takes over."""
-        return self._engine.n_init
-
-    @property
-    def transform(self) -> str:
-        """The wanted transform of the values."""
-        return self._engine.transform
-
-    @property
-    def init(self) -> str:
-        """The initial design."""
-        return self._engine.init
-
-    @property
-    def repeats(self) -> bool | None:
-        """Whether a point may be asked twice; None if noise decides."""
-        return self._engine.repeats
-
-    @property
-    def method_name(self) -> str:
-        """The name of the method."""
-        return name_of(self._engine)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """The settings of the method, presets resolved."""
-        return settings_of(self._engine.method)
-
-    def data(self) -> Data:
-        """Return what the method sees: unit cube, values in model units, pending.
-
-        Its values are to be minimised: with ``maximize`` they have the other sign.
-        """
-        return self._engine.data(self._now)
-
-    def surrogate(self) -> Surrogate | None:
-        """Return the model of the objective, None if the method has none.
-
-        It is what the last refit chose, conditioned on all data. It is fitted here
-        only if no ask has fitted it yet, as after an initial design.
-        """
-        return self._engine.surrogate(self._now)
-
-    def model(self) -> Posterior | None:
-        """Return the posterior given all data (unit cube), None if there is none.
-
-        With ``maximize`` it is that of values in your sign.
-        """
-        surrogate = self.surrogate()
-        if surrogate is None:
-            return None
-        post = surrogate.posterior
-        return post.negated() if self._maximize else post
-
-    def structures(self) -> list[Groups]:
-        """Return groups of parameters that were learned lately, the last ones last.
-
-        Those that the random walk of ``groups="auto"``, ``"learned"`` or ``"tree"``
-        visited (a residual part is not among them), or those of ``dumbo``, ``max`` and
-        ``struct``; empty if nothing was learned.
-        """
-        return list(self._engine.method.structures(self._now.state))
-
-    def co_membership(self) -> Float[ndarray, "K K"] | None:
-        """Return how probable it is that two parameters share a group.
-
-        For ``groups="auto"`` and ``"learned"`` the average of the conditional
-        distributions from which groups were lately drawn, else the fraction of
-        ``structures()``; None if nothing was learned. Pass it to
-        ``plots.co_membership``.
-        """
-        return self._engine.method.co_membership(self._now.state)
 
     # ------------------------------------------------------------------ files
     def save(self, path: str | Path) -> None:
