@@ -218,6 +218,7 @@ def run(method, seed=3, n=3, **settings):
     return opt.X
 
 
+@pytest.mark.filterwarnings("ignore:method='(ats|alcb2)' takes the parts")
 @every_model
 def test_threads_do_not_change_the_points(method):
     settings = {**QUICK[method], "groups": [(0,), (1,), (2, 0)]}

@@ -24,8 +24,8 @@ class NoiseRule:
 
     Attributes:
         penalty: Log density, in nats, by which the fit that expects noise must be
-            ahead. In 39 runs on deterministic functions with many valleys and 40 on
-            smoother ones, it was ahead by at most 12.3 at 20 to 61 observations.
+            ahead. In 32 runs on deterministic functions with many valleys and 11 on
+            other ones, it was ahead by at most 12.3 at 20 to 61 observations.
         steps: Iterations of each fit.
         starts: Noise variances at which the fits start, the first of each pair for the
             default prior.
