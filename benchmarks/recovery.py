@@ -18,7 +18,7 @@ from sklearn.metrics import roc_auc_score
 
 import sumbo
 from sumbo.rng import rng_at
-from sumbo.structure import co_membership_matrix, groups_of
+from sumbo.structure import co_membership_matrix, groups_from_labels
 from sumbo.typing import Float, Int, ndarray
 
 P, N, LARGEST = 10, 60, 3
@@ -85,7 +85,7 @@ def recover(kind: str, seed: int) -> Recovery:
     """Return how well the groups of one random function are told."""
     rng = rng_at(seed, f"recovery/{kind}")
     labels, U = labels_of(rng), rng.random((N, P))
-    groups = groups_of(labels)
+    groups = groups_from_labels(labels)
     parts = [KINDS[kind](rng, len(group)) for group in groups]
     y = np.sum([f(U[:, g]) for f, g in zip(parts, groups, strict=True)], axis=0)
     opt = sumbo.Optimizer([(0, 1)] * P, groups="auto", seed=seed)

@@ -140,6 +140,8 @@ EXACT_ONLY = {
     "log_marginal_likelihood": lambda post, U: post.log_marginal_likelihood(),
     "append": lambda post, U: post.append(U[0], 0.3),
     "sample_path": lambda post, U: post.sample_path(seed=1),
+    "minimum": lambda post, U: post.minimum(n=2, seed=1),
+    "inflation": lambda post, U: post.inflation(U),
 }
 BOTH = {
     "N": lambda post, U: post.N,
@@ -152,6 +154,7 @@ BOTH = {
     "predict": lambda post, U: post.predict(U),
     "predict_mean": lambda post, U: post.predict_mean(U),
     "sum_moments": lambda post, U: post.sum_moments(U),
+    "sample_sum": lambda post, U: post.sample_sum(U, n=2, seed=1),
     "part_mean": lambda post, U: post.part_mean(1, U[:, list(post.gp.groups[1])]),
     "part_means": lambda post, U: post.part_means(reference.project(post.gp, U)),
 }

@@ -163,10 +163,11 @@ def test_every_fit_is_counted_and_the_data_cost_none():
             assert opt.info.fit_cpu_s > 0
         else:
             assert (opt.info.fits, opt.info.fit_cpu_s) == (0, 0.0)
-    # The first refit at or after 30, and after 45 observations, compares two kinds.
+    # The first refit at or after 30, and after 45 observations, compares two kinds of
+    # transform and two priors of the noise, each prior from two starts.
     compares = {next(N for N in fits if n <= N) for n in (30, 45)}
     assert len(compares) == 2
-    assert fits == {N: 1 + 2 * (N in compares) for N in fits}
+    assert fits == {N: 1 + 6 * (N in compares) for N in fits}
     assert min(fits) == 12
 
 

@@ -396,6 +396,7 @@ class Posterior:
 
         σ_m² are the variances of the parts, σ² that of their sum, which may be zero.
         """
+        self._exact("inflation")
         X = as_matrix(X, self.gp.dim, "X")
         _, var = self.sum_moments(X)
         each = [

@@ -134,7 +134,8 @@ class Engine:
         with one_blas_thread():
             U, state, info, asked = self._propose(now, q, context)
         domain = context or self.space
-        if info.noisy if self.repeats is None else self.repeats:
+        noisy = info.noisy and self.method.uses_noise
+        if noisy if self.repeats is None else self.repeats:
             U = representable(self.space, U, domain.snap)
         else:
             rng = rng_at(self.seed, "distinct", now.steps)

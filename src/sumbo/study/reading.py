@@ -78,7 +78,7 @@ def design_from(table: Mapping[str, Any], source: str) -> Design:
 
 def _check_names(design: Design, source: str) -> None:
     # Here, because workers handle cells without loading all methods and problems.
-    from sumbo.methods import METHODS, make
+    from sumbo.methods import METHODS
     from sumbo.problems import PROBLEMS
 
     if design.modules:  # beside the design; at the end, to hide no installed module
@@ -97,12 +97,20 @@ def _check_names(design: Design, source: str) -> None:
             if name not in known:
                 msg = f"{source}: {kind} {name!r} is unknown. {nearest(name, known)}"
                 raise StudyError(msg)
+    _check_settings(design, source)
+
+
+def _check_settings(design: Design, source: str) -> None:
+    from sumbo.methods import make
+
     for method in sorted(design.method_names):
         settings = dict(design.settings.get(method, {}))
         for name in ("groups", "transform", "init"):  # of the optimizer
             settings.pop(name, None)
         try:
             make(method, design.preset, **settings)
+        except ImportError:
+            pass  # a missing library is no fault of the design: its cells will say so
         except (TypeError, ValueError) as error:
             msg = f"{source}: method {method!r} does not take its settings: {error}"
             raise StudyError(msg) from error

@@ -31,7 +31,7 @@ from sumbo.rng import rng_at
 from sumbo.state import SAVED_IF_SET, State
 from sumbo.structure import expand
 from sumbo.surrogate.base import Fit, OutcomeModel, Surrogate
-from sumbo.surrogate.noise import is_noisy
+from sumbo.surrogate.noise import comparison_due, is_noisy
 from sumbo.surrogate.transform import Scale, rescale
 from sumbo.typing import Float, Groups, ndarray
 
@@ -67,6 +67,7 @@ class AdditiveState(State):
         drawn: The model of the structure that was drawn.
         others: Models of other plausible structures, with their weights.
         noisy: Whether the values were found to be considerably noisy.
+        noise_compared: The number of observations at which this was last decided.
         memory: What the decomposition remembers.
         outcomes: What the last refits of the models of outcomes chose.
     """
@@ -76,6 +77,7 @@ class AdditiveState(State):
     drawn: Fit
     others: tuple[Fit, ...] = ()
     noisy: bool = False
+    noise_compared: int = 0
     memory: State | None = None
     outcomes: tuple["AdditiveState", ...] = field(default=(), metadata=SAVED_IF_SET)
 
@@ -273,9 +275,11 @@ class AdditiveModel:
     ) -> tuple[AdditiveState, int, tuple[str, ...]]:
         """Return what the refit chose, how many fits it took, and their events."""
         data, scale, fits = rescale(data, state.scale if state else None)
-        if self.fit == "map":
+        noisy, due = state.noisy if state else False, comparison_due(data)
+        if self.fit == "map" and due > (state.noise_compared if state else 0):
             noisy, compared = is_noisy(data)
-            data, fits = replace(data, noisy=noisy), fits + compared
+            fits += compared
+        data = replace(data, noisy=noisy)
         last = state.drawn.gp if state else None
         memory = state.memory if state else None
         proposal = self._source.propose(rng, memory, data, last)
@@ -300,6 +304,7 @@ class AdditiveModel:
             drawn=drawn,
             others=others,
             noisy=data.noisy,
+            noise_compared=due,
             memory=proposal.memory,
         )
         return new, fits, gp.info.events if gp.info else ()

@@ -9,9 +9,10 @@ from sumbo.gp import AdditiveGP, Posterior
 from sumbo.state import State
 from sumbo.typing import Bool, Float, Groups, ndarray
 
-# Noise variance from which noise is considerable, in units of the variance of the
-# values: a tenth of their standard deviation.
-CONSIDERABLE = 1e-2
+# Noise variance from which estimated noise is considerable, in units of the variance
+# of the values, and the fewest observations with which it counts.
+CONSIDERABLE = 0.05
+ENOUGH = 30
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,10 +61,15 @@ class Surrogate:
 
     @property
     def noisy(self) -> bool:
-        """Whether a noise is known, or considerable noise is estimated."""
+        """Whether a noise is known, or considerable noise is estimated.
+
+        A fit to few values often takes a deterministic function for noise.
+        """
         known, level = self.data.noise, CONSIDERABLE * float(self.data.y.var())
-        estimated = self.data.noisy or self.posterior.gp.noise >= level > 0
-        return estimated or (known is not None and bool((known > 0).any()))
+        fitted = self.posterior.gp.noise >= level > 0
+        enough = len(self.data.y) >= ENOUGH
+        told = known is not None and bool((known > 0).any())
+        return told or self.data.noisy or (fitted and enough)
 
     def fantasised(self, U: Float[ndarray, "n P"]) -> "Surrogate":
         """Return the surrogate with each posterior's own mean observed at ``U``.

@@ -23,6 +23,8 @@ class NoiseRule:
     """When values are taken as considerably noisy.
 
     Attributes:
+        after: Numbers of successful observations. The first refit at or after each of
+            them compares the priors, because the fits cost as much as a refit.
         penalty: Log density, in nats, by which the fit that expects noise must be
             ahead. In 32 runs on deterministic functions with many valleys and 11 on
             other ones, it was ahead by at most 12.3 at 20 to 61 observations.
@@ -34,6 +36,7 @@ class NoiseRule:
             because nothing is asked there: a deterministic run does not change.
     """
 
+    after: tuple[int, ...] = (30, 45, 68, 102, 153, 230, 345)
     penalty: float = 13.0
     steps: int = 15
     starts: tuple[tuple[float, float], ...] = ((1e-4, 1e-2), (1e-2, 1e-1))
@@ -42,6 +45,11 @@ class NoiseRule:
 
 
 RULE = NoiseRule()
+
+
+def comparison_due(data: Data) -> int:
+    """Return the last number of observations at which the priors are compared."""
+    return max((n for n in RULE.after if n <= (~data.failed).sum()), default=0)
 
 
 def is_noisy(data: Data) -> tuple[bool, int]:
