@@ -33,8 +33,21 @@ def value(x):
     return float(((x - 0.7) ** 2).sum() + 0.2 * np.sin(7 * x).sum())
 
 
-@pytest.mark.parametrize("scene", SCENES)
-@pytest.mark.parametrize("method", sumbo.methods.names())
+# Every scene with the default, every method in one scene; the rest is slow.
+QUICK = {(method, "budget") for method in sumbo.methods.names()}
+QUICK |= {("logei", scene) for scene in SCENES}
+
+
+@pytest.mark.parametrize(
+    ("method", "scene"),
+    [
+        pytest.param(
+            method, scene, marks=() if (method, scene) in QUICK else pytest.mark.slow
+        )
+        for method in sumbo.methods.names()
+        for scene in SCENES
+    ],
+)
 def test_no_method_asks_an_infeasible_or_known_point(method, scene):
     bounds, constraints = SCENES[scene]
     opt = Optimizer(

@@ -27,6 +27,7 @@ def bowl(x):
 BOWL = [Outcome("load", upper=120.0), Outcome("mass", lower=0.5, upper=2.0)]
 
 
+@pytest.mark.slow
 def test_a_small_feasible_part_is_found():
     r = minimize(waves, BOX, constraints=[LIMIT], budget=40, n_init=12, seed=1)
     assert waves(r.x)[1]["stress"] <= 0
@@ -34,6 +35,7 @@ def test_a_small_feasible_part_is_found():
     assert r.fun < 0.35  # the other feasible parts begin at 5.4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ABLE)
 def test_every_able_method_finds_good_feasible_points(method):
     r = minimize(

@@ -107,7 +107,7 @@ FIXED = {"deadline": None, "derandomize": True, "database": None}
 SLOW_EXAMPLES = [HealthCheck.too_slow]
 
 
-@settings(max_examples=5, suppress_health_check=SLOW_EXAMPLES, **FIXED)
+@settings(max_examples=2, suppress_health_check=SLOW_EXAMPLES, **FIXED)
 @given(st.integers(0, 10**6))
 def test_a_few_random_constrained_runs(seed):
     check(seed)
