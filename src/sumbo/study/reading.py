@@ -97,10 +97,10 @@ def _check_names(design: Design, source: str) -> None:
             if name not in known:
                 msg = f"{source}: {kind} {name!r} is unknown. {nearest(name, known)}"
                 raise StudyError(msg)
-    _check_settings(design, source)
+    _check_method_settings(design, source)
 
 
-def _check_settings(design: Design, source: str) -> None:
+def _check_method_settings(design: Design, source: str) -> None:
     from sumbo.methods import make
 
     for method in sorted(design.method_names):
