@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.faults import disks, programs, runs, studies
+from benchmarks.faults import disks, programs, runs, storages, studies
 from benchmarks.faults.tally import Tally, table
 
 
@@ -16,7 +16,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="of all numbers")
     parser.add_argument("--seed", type=int, default=1, help="of the random moments")
-    parser.add_argument("faults", nargs="*", help="minimize, study, files, programs")
+    parser.add_argument(
+        "faults", nargs="*", help="minimize, storage, study, files, programs"
+    )
     given = parser.parse_args()
     tallies: list[Tally] = []
     with tempfile.TemporaryDirectory(prefix="sumbo-faults-") as name:
@@ -39,8 +41,7 @@ def steps(
 ) -> dict[str, list[Callable[[], list[Tally]]]]:
     """Return the faults by kind, as functions that inject them.
 
-    Kills of workers on one Optuna storage are in ``make test-storage``, which starts
-    the database servers that they need; a function that returns tallies joins here.
+    Kills of workers on PostgreSQL are in ``make test-storage``, which starts a server.
     """
 
     def n(count: int) -> int:
@@ -58,8 +59,12 @@ def steps(
             lambda: [runs.kills("processes", n(50), folder, seed + 20_000)],
             lambda: [runs.two_runs(n(10), folder, seed + 30_000)],
         ],
+        "storage": [
+            lambda: [storages.kills("SQLite", n(20), folder, seed)],
+            lambda: [storages.kills("journal", n(20), folder, seed)],
+        ],
         "study": [
-            lambda: studies.kills(n(30), folder, seed),
+            lambda: studies.kills(n(60), folder, seed),
             lambda: [studies.two_drivers(n(3), folder, seed)],
         ],
         "files": [lambda: disks.full(n(20), folder, seed), damaged],
