@@ -16,7 +16,7 @@ from typing import Any
 import scipy
 from threadpoolctl import threadpool_info
 
-from benchmarks.timing import Curve, Row
+from benchmarks.timing import Growth, Row
 
 RESULTS = Path(__file__).with_name("results.json")
 PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
@@ -78,7 +78,7 @@ def stored() -> dict[str, Any]:
 def store(
     suite: str,
     rows: Sequence[Row],
-    curves: Sequence[Curve] = (),
+    curves: Sequence[Growth] = (),
     *,
     merge: bool = False,
 ) -> None:
@@ -112,7 +112,7 @@ def page(results: dict[str, Any]) -> str:
         if rows:
             header = ("what", "rival", "ratio", "asked", "our time")
             text += _table(header, [row.cells for row in rows])
-        curves = [Curve(*curve) for curve in entry["curves"]]
+        curves = [Growth(*curve) for curve in entry["curves"]]
         if curves:
             header = ("growth of", "varied", "milliseconds", "exponent", "asked")
             text += _table(header, [curve.cells for curve in curves])

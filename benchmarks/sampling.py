@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.timing import (
-    Curve,
+    Growth,
     Row,
     at_least,
     at_most,
@@ -220,7 +220,7 @@ def naive_ratio(s: Setting, n: int) -> str:
     return at_least(ratio, 15) if M == 10 else f"{ratio:.2f}"
 
 
-def curves(rounds: int = 4) -> list[Curve]:
+def curves(rounds: int = 4) -> list[Growth]:
     """Return how the time of one draw grows with each size, from M=5, N=100, B=200."""
     base = {"M": 5, "d": 2, "N": 100, "B": 200}
     grids = {
@@ -237,7 +237,7 @@ def curves(rounds: int = 4) -> list[Curve]:
             for how, seconds in interleaved(both, rounds).items():
                 times[how].append(seconds)
         out += [
-            Curve(f"one {how} draw", name, grid, seconds)
+            Growth(f"one {how} draw", name, grid, seconds)
             for how, seconds in times.items()
         ]
     return out

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from benchmarks.timing import Curve, at_least, at_most, exponent, interleaved, show
+from benchmarks.timing import Growth, at_least, at_most, exponent, interleaved, show
 from sumbo import AdditiveGP
 from sumbo.gp import Posterior
 from sumbo.rng import rng_at
@@ -136,7 +136,7 @@ def rows() -> Iterator[tuple[str, str, float, str, str]]:
         yield what, f"dense {how} draw", ratio, asked, ours
 
 
-def curves() -> Iterator[Curve]:
+def curves() -> Iterator[Growth]:
     """Yield how the linear draw grows with each size."""
     for name, sizes in GROWTH.items():
         entries = {
@@ -144,7 +144,7 @@ def curves() -> Iterator[Curve]:
         }
         t = interleaved(entries, 3)
         total = [M * (N + B) for M, N, B in sizes]
-        yield Curve(
+        yield Growth(
             f"one linear draw, {name} varied",
             "M (N + B)",
             total,

@@ -25,7 +25,7 @@ class Row(NamedTuple):
     With ``asked="≥ 5"`` the ratio is the rival's time over ours, with ``"≤ 1.3"`` ours
     over the rival's; empty where nothing was asked. ``ours`` is our time, for the eye.
     A suite is a module with ``rows()``, which returns or yields such tuples (four
-    entries are enough), and maybe ``curves()``, which does the same with ``Curve``.
+    entries are enough), and maybe ``curves()``, which does the same with ``Growth``.
     """
 
     what: str
@@ -45,7 +45,7 @@ class Row(NamedTuple):
         return [self.what, self.rival, self.measured, self.asked, self.ours]
 
 
-class Curve(NamedTuple):
+class Growth(NamedTuple):
     """How a time grows with one size; the exponent of time ~ size^exponent."""
 
     what: str
@@ -142,7 +142,7 @@ def show_rows(title: str, rows: Iterable[Row]) -> None:
     show(title, header, [row.cells for row in rows], width=150)
 
 
-def show_curves(title: str, curves: Iterable[Curve]) -> None:
+def show_curves(title: str, curves: Iterable[Growth]) -> None:
     """Print how times grow as a table."""
     header = ("what", "varied", "ms", "exponent", "asked")
     show(title, header, [curve.cells for curve in curves], width=150)

@@ -23,7 +23,7 @@ TAKES_GROUPS = ("logei", "ts", "ats", "alcb2", "qff")
 BUDGET, N_INIT = 40, 12
 
 
-class Scene(NamedTuple):
+class GoldenProblem(NamedTuple):
     """A problem with the groups that are handed to methods which take some."""
 
     bounds: list[Any]
@@ -54,11 +54,11 @@ def chained(x: Any) -> float:
     return float(0.9 * value - 1.9)
 
 
-SCENES = {
-    "waves": Scene(
+PROBLEMS = {
+    "waves": GoldenProblem(
         [(-0.9, 1.3), (-1.1, 0.8), (-1.4, 0.9), (-1.0, 1.2), (-0.7, 0.9)], waves
     ),
-    "mixed": Scene(
+    "mixed": GoldenProblem(
         [
             sumbo.Real("a", -0.9, 1.4),
             sumbo.Real("b", -1.2, 0.7),
@@ -68,21 +68,21 @@ SCENES = {
         ],
         mixed,
     ),
-    "chained": Scene([(-0.8, 1.3)] * 4, chained, [(0, 1), (1, 2), (2, 3)]),
+    "chained": GoldenProblem([(-0.8, 1.3)] * 4, chained, [(0, 1), (1, 2), (2, 3)]),
 }
 
 
 def cases() -> Iterator[tuple[str, str, int]]:
     """Yield problem, method and batch size of every run."""
-    for scene in SCENES:
+    for problem in PROBLEMS:
         for method in METHODS:
             for batch in (1, 5):
-                yield scene, method, batch
+                yield problem, method, batch
 
 
-def run(scene: str, method: str, batch: int) -> np.ndarray:
+def run(problem: str, method: str, batch: int) -> np.ndarray:
     """Return all points asked, in the unit cube, one row each."""
-    bounds, fun, groups = SCENES[scene]
+    bounds, fun, groups = PROBLEMS[problem]
     settings: dict[str, Any] = {}
     if groups and method in TAKES_GROUPS:
         settings["groups"] = groups
@@ -97,9 +97,9 @@ def run(scene: str, method: str, batch: int) -> np.ndarray:
     return opt.space.encode(opt.X)
 
 
-def key(scene: str, method: str, batch: int) -> str:
+def key(problem: str, method: str, batch: int) -> str:
     """Return the name of a run in the file."""
-    return f"{scene}-{method}-{batch}"
+    return f"{problem}-{method}-{batch}"
 
 
 def arithmetic() -> str:

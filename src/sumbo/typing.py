@@ -10,6 +10,7 @@ from numpy import ndarray
 __all__ = [
     "Bool",
     "Domain",
+    "Edge",
     "Float",
     "Group",
     "Groups",
@@ -20,6 +21,7 @@ __all__ = [
 ]
 
 Group = tuple[int, ...]
+Edge = tuple[int, int]
 Groups = tuple[Group, ...]
 GroupsLike = Sequence[Sequence[int | np.integer]]
 

@@ -34,7 +34,7 @@ from sumbo.integrations.optuna import (
     finish_running,
     to_optuna_study,
 )
-from sumbo.integrations.optuna_trials import Record, space_of, value_of
+from sumbo.integrations.optuna_trials import ObservedTrials, space_of, value_of
 from sumbo.methods import Info, Method, make
 from sumbo.space import Space
 from sumbo.state import State
@@ -133,7 +133,7 @@ def test_every_value_survives_the_way_to_the_cube_and_back(distribution, rng):
         assert distribution._contains(distribution.to_internal_repr(value))
         trial = create_trial(value=0.7, params={"a": value}, distributions=ranges)
         study.add_trial(trial)
-    record = Record.of(study, new_trial(study), ranges)
+    record = ObservedTrials.of(study, new_trial(study), ranges)
     for value, u in zip(values, record.U, strict=True):
         again = value_of(distribution, float(space.decode(u[None])[0, 0]))
         assert type(again) is type(value)
@@ -233,7 +233,7 @@ def test_failed_and_pruned_trials_are_told_as_documented():
     add(0.7, TrialState.PRUNED, 8.25)
     add(0.8, TrialState.PRUNED, 1.25)  # reports may be on another scale
     add(0.9, TrialState.PRUNED)
-    record = Record.of(study, new_trial(study), ranges)
+    record = ObservedTrials.of(study, new_trial(study), ranges)
     y, failed = record.values(9)
     assert failed.tolist() == [i in (1, 3, 8) for i in range(9)]
     assert y[~failed].tolist() == [5.5, 2.5, 2.5, 3.5, 8.25, 3.5]
@@ -251,7 +251,7 @@ def test_a_trial_pruned_in_the_loop_has_its_last_report():
     study = optuna.create_study(sampler=quick_sampler())
     study.optimize(pruned, n_trials=1)
     ranges = study.trials[0].distributions
-    record = Record.of(study, new_trial(study), ranges)
+    record = ObservedTrials.of(study, new_trial(study), ranges)
     assert record.values(1)[0][0] == 10.0 + study.trials[0].params["x"]
 
 
@@ -270,7 +270,7 @@ def test_trials_without_a_parameter_or_with_another_range_are_left_out():
         )
     )
     ranges = study.trials[1].distributions
-    assert Record.of(study, new_trial(study), ranges).raw.tolist() == [2.5]
+    assert ObservedTrials.of(study, new_trial(study), ranges).raw.tolist() == [2.5]
 
 
 def test_a_value_enqueued_outside_its_range_counts_at_the_boundary():
@@ -279,7 +279,7 @@ def test_a_value_enqueued_outside_its_range_counts_at_the_boundary():
     with pytest.warns(UserWarning, match="out of range"):
         study.optimize(lambda t: t.suggest_float("x", -2.3, 1.9) ** 2, n_trials=1)
     ranges = study.trials[0].distributions
-    assert Record.of(study, new_trial(study), ranges).U.tolist() == [[1.0]]
+    assert ObservedTrials.of(study, new_trial(study), ranges).U.tolist() == [[1.0]]
     study.optimize(lambda t: t.suggest_float("x", -2.3, 1.9) ** 2, n_trials=2)
     assert study.trials[0].params == {"x": 2.6}
 
@@ -290,10 +290,10 @@ def test_running_trials_are_pending_before_their_parameters_are_stored(rng):
     space = study.sampler.infer_relative_search_space(study, elsewhere)
     params = study.sampler.sample_relative(study, elsewhere, space)
     assert study.trials[7].params == {}
-    record = Record.of(study, here, space)
+    record = ObservedTrials.of(study, here, space)
     (row,) = record.space.decode(record.pending_U)
     assert row.tolist() == pytest.approx([params["x"], params["z"]], rel=1e-12)
-    assert len(Record.of(study, elsewhere, space).pending_U) == 0  # not its own
+    assert len(ObservedTrials.of(study, elsewhere, space).pending_U) == 0  # not its own
 
 
 def test_a_branch_is_sampled_by_itself_and_the_shared_parameters_together():
@@ -523,7 +523,7 @@ def test_a_point_that_another_worker_proposed_is_not_proposed_again(rng):
     space = study.sampler.infer_relative_search_space(study, here)
     wish = study.sampler.sample_relative(study, here, space)
     assert study.sampler.sample_relative(study, here, space) == wish
-    record = Record.of(study, elsewhere, space)
+    record = ObservedTrials.of(study, elsewhere, space)
     record.share(study, elsewhere, [wish["x"], wish["z"]])
     assert study.sampler.sample_relative(study, here, space) != wish
 
@@ -533,14 +533,14 @@ def test_a_point_that_another_worker_proposes_meanwhile_is_left_to_it(rng, monke
     elsewhere, here = new_trial(study), new_trial(study)
     space = study.sampler.infer_relative_search_space(study, here)
     wish = study.sampler.sample_relative(study, here, space)
-    share = Record.share
+    share = ObservedTrials.share
 
     def share_second(record, study, trial, numbers):
         if numbers == [wish["x"], wish["z"]]:
             share(record, study, elsewhere, numbers)
         share(record, study, trial, numbers)
 
-    monkeypatch.setattr(Record, "share", share_second)
+    monkeypatch.setattr(ObservedTrials, "share", share_second)
     params = study.sampler.sample_relative(study, here, space)
     assert params != wish
     (shared,) = study.trials[here.number].system_attrs.values()
@@ -616,7 +616,7 @@ def test_a_study_of_a_result_can_be_continued():
     trial = new_trial(study)
     space = study.sampler.infer_relative_search_space(study, trial)
     assert space == study.trials[0].distributions
-    record = Record.of(study, trial, space)
+    record = ObservedTrials.of(study, trial, space)
     assert len(record.raw) == 12
     params = study.sampler.sample_relative(study, trial, space)
     assert result.space.contains([params[name] for name in result.space.names])

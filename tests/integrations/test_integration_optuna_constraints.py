@@ -6,7 +6,7 @@ import pytest
 
 from sumbo.errors import ArgumentError
 from sumbo.integrations.optuna import SumboSampler
-from sumbo.integrations.optuna_trials import Record, SearchSpace
+from sumbo.integrations.optuna_trials import ObservedTrials, SearchSpace
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -67,7 +67,7 @@ def test_unknown_and_infinite_constraints_are_read():
             params={"a": a}, distributions=space, value=a, constraints=constraints
         )
         study.add_trial(trial)
-    record = Record.of(study, optuna.trial.create_trial(value=0.0), space)
+    record = ObservedTrials.of(study, optuna.trial.create_trial(value=0.0), space)
     history = record.history(4, pending=False)
     np.testing.assert_array_equal(
         history.outcomes,

@@ -12,7 +12,7 @@ from scipy.optimize import OptimizeResult
 from drawn import artist, grid, mapped, model
 from sumbo import AdditiveGP, plots
 from sumbo.errors import ArgumentError, MissingExtraError
-from sumbo.plots.illustrations import ackley_component, given_residual
+from sumbo.plots.illustrations import ackley_line, given_residual
 
 STRUCTURES = (((0, 3), (1,), (2,)), ((0, 3, 1), (2,)))
 VALUES = np.array([4.2, 5.1, np.nan, 3.3, 3.9, 1.7, 2.6])
@@ -172,10 +172,10 @@ def test_a_logarithmic_axis_needs_a_positive_value():
 
 def test_ackley_component_has_its_minimum_at_zero():
     z = np.linspace(-32.768, 32.768, 4001)
-    assert ackley_component(np.zeros(1))[0] == pytest.approx(0.0, abs=1e-14)
-    assert (ackley_component(z)[np.abs(z) > 0.01] > 0).all()
+    assert ackley_line(np.zeros(1))[0] == pytest.approx(0.0, abs=1e-14)
+    assert (ackley_line(z)[np.abs(z) > 0.01] > 0).all()
     wanted = -20 * np.exp(-0.2 * 3.7) - np.exp(np.cos(0.37 * np.pi)) + 20 + np.e
-    assert ackley_component(np.array([-3.7]))[0] == pytest.approx(wanted)
+    assert ackley_line(np.array([-3.7]))[0] == pytest.approx(wanted)
 
 
 def test_exact_variance_vanishes_at_the_design_points_and_additive_does_not():

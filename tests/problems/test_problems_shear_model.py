@@ -9,7 +9,14 @@ from scipy.integrate import quad
 
 from sumbo.errors import MissingExtraError, ProblemError
 from sumbo.problems import available, get, hsc_y3_shear, kids_1000
-from sumbo.problems.shear import alignment, files, fits, kernels, limber, torque
+from sumbo.problems.shear import (
+    alignment,
+    files,
+    fits,
+    limber,
+    torque,
+    weights,
+)
 from sumbo.problems.shear.likelihood import PENALTY, gaussian
 from sumbo.problems.shear.universe import (
     Universe,
@@ -40,7 +47,7 @@ def universe():
 def kernel(centre, width):
     x = np.linspace(20.0, 4200.0, 700)
     y = np.exp(-0.5 * ((x - centre) / width) ** 2)
-    return kernels.Kernel(
+    return weights.RadialWeight(
         spline=cubic(x, y), x=x, y=y, lower=30.0, upper=4000.0, width=width
     )
 
@@ -68,10 +75,10 @@ def test_limber_of_a_power_law_is_a_power_of_ell():
     np.testing.assert_allclose(actual, (ell + 0.5) ** -1.3 * weight, rtol=1e-6)
 
 
-def test_limber_of_kernels_that_do_not_overlap_is_zero():
+def test_limber_of_weights_that_do_not_overlap_is_zero():
     near, far = kernel(400.0, 20.0), kernel(3300.0, 20.0)
-    near = kernels.Kernel(**{**vars(near), "upper": 700.0})
-    far = kernels.Kernel(**{**vars(far), "lower": 2900.0})
+    near = weights.RadialWeight(**{**vars(near), "upper": 700.0})
+    far = weights.RadialWeight(**{**vars(far), "lower": 2900.0})
     u = universe()
     surface = limber.surface(u, u.nonlinear)
     assert not limber.project(near, far, surface, np.array([9.0, 130.0]), 20).any()
@@ -81,11 +88,11 @@ def test_lensing_by_a_thin_sheet_of_galaxies():
     # W(χ) = χ (1 − χ/χ_s)/a in front of a sheet at χ_s.
     u = universe()
     z = np.linspace(0.0, 2.0, 401)
-    sheet = kernels.number_density(u, z, np.exp(-0.5 * ((z - 0.93) / 0.02) ** 2))
+    sheet = weights.number_density(u, z, np.exp(-0.5 * ((z - 0.93) / 0.02) ** 2))
     source = float(u.chi(0.93))
     chi = np.array([310.0, 870.0, 1390.0])
     expected = chi * (1 - chi / source) / u.scale_factor(chi)
-    np.testing.assert_allclose(kernels.lensing(u, sheet, 7.0)(chi), expected, rtol=3e-3)
+    np.testing.assert_allclose(weights.lensing(u, sheet, 7.0)(chi), expected, rtol=3e-3)
 
 
 # ------------------------------------------------------------------ alignment
@@ -100,10 +107,10 @@ def test_alignment_without_amplitude_is_pure_lensing():
     u = universe()
     aligned = alignment.nonlinear(u, 0.0, -2.7)
     galaxies = [
-        kernels.number_density(u, u.z, u.z**2 * np.exp(-((u.z / c) ** 2)))
+        weights.number_density(u, u.z, u.z**2 * np.exp(-((u.z / c) ** 2)))
         for c in (0.4, 0.7)
     ]
-    lenses = [kernels.lensing(u, n, 10.0) for n in galaxies]
+    lenses = [weights.lensing(u, n, 10.0) for n in galaxies]
     tracers = limber.Tracers(galaxies=galaxies, lenses=lenses)
     ell = np.array([31.0, 590.0])
     C = limber.shear(u, tracers, aligned, ell, 20)
@@ -276,7 +283,7 @@ def small_survey():
         description="a small survey",
         cite="asgari2021",
         accuracy="fast",
-        survey=kids_1000.Survey(
+        survey=kids_1000.KidsSurvey(
             z=z,
             density=np.array([z**2 * np.exp(-z / s) for s in np.linspace(0.1, 0.3, 5)]),
             measured=gaussian(np.zeros(75), 1e-20 * np.eye(75)),

@@ -15,7 +15,7 @@ import sumbo
 from sumbo.cli import app
 from sumbo.errors import ArgumentError, EvaluationError, StorageError, SumboError
 from sumbo.integrations import shared_storage, shared_trials
-from sumbo.integrations.optuna_trials import Record
+from sumbo.integrations.optuna_trials import ObservedTrials
 from sumbo.integrations.shared import minimize_shared, open_storage
 from sumbo.integrations.shared_processes import is_dead, this_process
 from sumbo.integrations.shared_trials import SharedTrials
@@ -196,7 +196,7 @@ def test_trials_that_run_elsewhere_count_and_are_pending(journal):
     assert point not in result.x_iters.tolist()
     frozen = trials_of(journal)[-1]
     study = trial.study
-    record = Record.of(study, frozen, frozen.distributions)
+    record = ObservedTrials.of(study, frozen, frozen.distributions)
     assert record.pending_X.tolist() == [point]
     assert other.take() is None
     other.complete(trial, 0.21, [])

@@ -16,7 +16,7 @@ from sumbo.errors import ArgumentError, StudyError
 from sumbo.study import load_design, run, select, status
 from sumbo.study.guard import Task, dismiss_children, guarded
 from sumbo.study.storage import (
-    Failure,
+    FailedCell,
     encode,
     finished,
     read_records,
@@ -105,7 +105,7 @@ def test_failed_cells_are_tried_again_on_request(tmp_path):
     write_design(tmp_path, study)
     for cell in study.cells():
         write_failure(
-            tmp_path, Failure(cell=cell, reason="was", traceback="", host="here")
+            tmp_path, FailedCell(cell=cell, reason="was", traceback="", host="here")
         )
     assert go(study, tmp_path).before == 2
     assert go(study, tmp_path, retry_failed=True).done == 2

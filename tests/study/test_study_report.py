@@ -29,7 +29,7 @@ from sumbo.study import (
 )
 from sumbo.study.figures.style import spread
 from sumbo.study.storage import (
-    Failure,
+    FailedCell,
     encode,
     write_design,
     write_failure,
@@ -62,7 +62,7 @@ def folder(tmp_path_factory):
     cell = next(
         c for c in DESIGN.all_cells() if c.method == "max" and c.problem == "desi"
     )
-    failure = Failure(cell=cell, reason="x < 3 & y", traceback="at <here>", host="h")
+    failure = FailedCell(cell=cell, reason="x < 3 & y", traceback="at <here>", host="h")
     write_failure(path, failure)
     return path
 

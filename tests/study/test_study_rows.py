@@ -15,7 +15,7 @@ import study_fakes as fakes
 from sumbo.cli.app import app
 from sumbo.errors import StudyError
 from sumbo.study import export_rows, load, run, verdicts
-from sumbo.study.parts import read_part, write_part
+from sumbo.study.blocks import read_block, write_block
 from sumbo.study.rows import read_rows, row_of, settled
 from sumbo.study.storage import encode, read_designs, write_design, write_record
 
@@ -42,18 +42,18 @@ def rows(exported, tmp_path):
     return Path(shutil.copytree(exported, tmp_path / "copy"))
 
 
-def parts(folder):
+def blocks(folder):
     return {path.name: path.read_bytes() for path in (folder / "rows").iterdir()}
 
 
 def renamed(path):
-    """Give an edited part the name that fits its bytes, as a forger would."""
+    """Give an edited block the name that fits its bytes, as a forger would."""
     digest = hashlib.blake2b(path.read_bytes(), digest_size=8).hexdigest()
     return path.rename(path.with_stem(f"{path.stem.rpartition('-')[0]}-{digest}"))
 
 
 def edit(path, change):
-    """Rewrite a part with one column changed by an SQL expression."""
+    """Rewrite a block with one column changed by an SQL expression."""
     with duckdb.connect() as connection:
         query = f"SELECT * REPLACE ({change}) FROM read_parquet('{path}')"
         connection.sql(query).write_parquet(f"{path}.new", compression="zstd")
@@ -94,18 +94,18 @@ def test_a_row_keeps_the_best_value_after_every_ask():
 
 
 def test_more_replicates_add_parts_and_change_none(records, tmp_path):
-    part = tmp_path / "part"
-    write_design(part, DESIGN)
+    block = tmp_path / "block"
+    write_design(block, DESIGN)
     for cell in DESIGN.all_cells():
         if cell.replicate < 6:
-            write_record(part, cell, encode(fakes.fake_record(cell)))
+            write_record(block, cell, encode(fakes.fake_record(cell)))
     out = tmp_path / "out"
-    first = export_rows(part, out)
-    before = parts(out)
+    first = export_rows(block, out)
+    before = blocks(out)
     assert {p.name for p in first} == set(before)
-    assert export_rows(part, out) == ()
+    assert export_rows(block, out) == ()
     later = export_rows(records, out)
-    after = parts(out)
+    after = blocks(out)
     assert before.items() <= after.items()
     assert {p.name for p in later} == set(after) - set(before)
     # Replicates 6 to 9 and 10 to 12, of three methods.
@@ -118,12 +118,12 @@ def test_more_replicates_add_parts_and_change_none(records, tmp_path):
 
 def test_rows_are_exported_from_rows(exported, tmp_path):
     export_rows(exported, tmp_path / "again")
-    assert parts(tmp_path / "again") == parts(exported)
+    assert blocks(tmp_path / "again") == blocks(exported)
 
 
 def test_export_is_the_same_twice(records, exported, tmp_path):
     export_rows(records, tmp_path / "again")
-    assert parts(tmp_path / "again") == parts(exported)
+    assert blocks(tmp_path / "again") == blocks(exported)
 
 
 def test_damaged_part_is_refused(rows):
@@ -154,8 +154,8 @@ def test_part_that_was_edited_is_refused(rows, change, message):
 
 def test_same_run_in_two_parts_is_refused(rows):
     path = min((rows / "rows").iterdir())
-    some = list(read_part(path))[:2]
-    again = write_part(rows / "rows", some)
+    some = list(read_block(path))[:2]
+    again = write_block(rows / "rows", some)
     assert again != path
     with pytest.raises(StudyError, match="hold the same run"):
         list(read_rows(rows))
@@ -205,10 +205,10 @@ def test_interrupted_study_goes_on_from_rows(exported, tmp_path):
         runner=fakes.RUNNER,
     )
     assert (summary.before, summary.done) == (130, 10)
-    before = parts(exported)
+    before = blocks(exported)
     together = Path(shutil.copytree(exported, tmp_path / "together"))
     export_rows(tmp_path / "new", together)
-    assert before.items() <= parts(together).items()
+    assert before.items() <= blocks(together).items()
     results = load(together)
     assert results.done == results.cells == 140
     assert len(read_designs(together)) == 2
@@ -226,7 +226,7 @@ def test_command_line_exports_rows(records, tmp_path):
         app, ["study", "export", str(records), "--rows", str(out)]
     )
     assert done.exit_code == 0, done.output
-    assert len(parts(out)) == 6
+    assert len(blocks(out)) == 6
     again = CliRunner().invoke(
         app, ["study", "export", str(records), "--rows", str(out)]
     )

@@ -12,7 +12,7 @@ import study_fakes as fakes
 from sumbo.errors import StudyError
 from sumbo.study import status, storage
 from sumbo.study.storage import (
-    Failure,
+    FailedCell,
     decode,
     encode,
     filename,
@@ -207,7 +207,7 @@ def test_failures_are_kept_until_a_retry_succeeds(tmp_path):
     design = fakes.design()
     write_design(tmp_path, design)
     cell = list(design.cells())[2]
-    failure = Failure(cell=cell, reason="why", traceback="where\n", host="here")
+    failure = FailedCell(cell=cell, reason="why", traceback="where\n", host="here")
     write_failure(tmp_path, failure)
     assert read_failures(tmp_path) == [failure]
     forget_failure(tmp_path, cell)

@@ -132,10 +132,10 @@ def export(
         require_writable("--out", out)
         shown.print(f"wrote {study.export(folder, out)}")
     if rows is not None:
-        parts = study.export_rows(folder, rows)
-        for part in parts:
-            shown.print(f"wrote {part}")
-        if not parts:
+        blocks = study.export_rows(folder, rows)
+        for block in blocks:
+            shown.print(f"wrote {block}")
+        if not blocks:
             shown.print(f"{rows} holds all runs already")
 
 

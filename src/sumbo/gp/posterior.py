@@ -29,7 +29,7 @@ from sumbo.gp.arrays import (
 from sumbo.gp.cross import Cross
 from sumbo.gp.results import Minimum, Part
 from sumbo.gp.solvers import Dense, Solver
-from sumbo.gp.solvers.dense import Pullback
+from sumbo.gp.solvers.dense import MomentPullback
 from sumbo.kernels import GroupKernel
 from sumbo.linalg import inverse_lower, one_blas_thread, solve_lower
 from sumbo.registry import Registry
@@ -172,7 +172,7 @@ class Posterior:
 
     def sum_moments_pullback(
         self, U: Float[ndarray, "b P"]
-    ) -> tuple[Float[ndarray, " b"], Float[ndarray, " b"], Pullback]:
+    ) -> tuple[Float[ndarray, " b"], Float[ndarray, " b"], MomentPullback]:
         """Return ``sum_moments``, and what gives gradients of functions of the two.
 
         With g a function of mean and variance at each point,

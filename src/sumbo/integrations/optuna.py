@@ -28,7 +28,7 @@ try:
     from optuna.trial import FrozenTrial, Trial, TrialState
 
     from sumbo.integrations.optuna_trials import (
-        Record,
+        ObservedTrials,
         SearchSpace,
         distribution_of,
         space_of,
@@ -120,13 +120,13 @@ class SumboSampler(optuna.samplers.BaseSampler):
         _require_one_objective(study)
         if not search_space:
             return {}
-        record = Record.of(study, trial, search_space)
+        record = ObservedTrials.of(study, trial, search_space)
         numbers = self._ask(record, trial.number)
         # Another worker may propose the same point right now. Both tell the storage
         # before they look again, so at least one of them notices, and moves.
         record.share(study, trial, numbers)
         rng = rng_at(self._seed, "optuna", trial.number)
-        moved = Record.of(study, trial, search_space).unseen(rng, numbers)
+        moved = ObservedTrials.of(study, trial, search_space).unseen(rng, numbers)
         if moved != numbers:
             record.share(study, trial, moved)
         pairs = zip(search_space.items(), moved, strict=True)
@@ -176,7 +176,7 @@ class SumboSampler(optuna.samplers.BaseSampler):
         """Do nothing: trials that run in parallel differ by their numbers."""
 
     # ------------------------------------------------------------------ inside
-    def _ask(self, record: Record, number: int) -> list[float]:
+    def _ask(self, record: ObservedTrials, number: int) -> list[float]:
         """Return the parameters of a trial as numbers."""
         engine = self._engine(record.space, record.known, record.limits)
         N = len(record.raw)
@@ -194,7 +194,7 @@ class SumboSampler(optuna.samplers.BaseSampler):
             self._remember(self._key(engine, record, points), after.state)
         return [float(value) for value in X[0]]
 
-    def _state(self, engine: Engine, record: Record, points: list[int]) -> Any:
+    def _state(self, engine: Engine, record: ObservedTrials, points: list[int]) -> Any:
         """Return what the method remembers, computed from the first trials alone.
 
         Refits happen at numbers of trials that do not depend on who asks. A process
@@ -227,7 +227,7 @@ class SumboSampler(optuna.samplers.BaseSampler):
             return points
         return [n for n in doublings if n < points[-1]] + points[-1:]
 
-    def _key(self, engine: Engine, record: Record, points: list[int]) -> bytes:
+    def _key(self, engine: Engine, record: ObservedTrials, points: list[int]) -> bytes:
         chain = repr((engine.method, points)).encode()
         return hashlib.blake2b(chain + record.content(points[-1])).digest()
 

@@ -33,7 +33,7 @@ def replaced(trials: Sequence[FrozenTrial]) -> set[int]:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Record:
+class ObservedTrials:
     """What the storage tells about the other trials, by trial number.
 
     ``raw`` is to be minimised; NaN where there is no value. A trial in which a
@@ -55,7 +55,7 @@ class Record:
     @classmethod
     def of(
         cls, study: Study, trial: FrozenTrial, search_space: SearchSpace
-    ) -> "Record":
+    ) -> "ObservedTrials":
         """Return the record of a study, the given trial left out."""
         # Proposals of a worker that sees another space have another key.
         digest = hashlib.blake2b(repr(search_space).encode(), digest_size=8)

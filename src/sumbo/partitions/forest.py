@@ -10,9 +10,8 @@ import math
 
 import numpy as np
 
-from sumbo.typing import Float, Groups, ndarray
+from sumbo.typing import Edge, Float, Groups, ndarray
 
-Edge = tuple[int, int]
 Forest = tuple[Edge, ...]  # sorted, each edge with the lower end first
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 T = TypeVar("T")
 
-Proposal = Callable[[np.random.Generator, T], tuple[T, float]]
+Move = Callable[[np.random.Generator, T], tuple[T, float]]
 
 
 class Step(NamedTuple):
@@ -28,7 +28,7 @@ def walk(
     rng: np.random.Generator,
     start: T,
     log_density: Callable[[T], float],
-    propose: Proposal[T],
+    propose: Move[T],
     steps: int,
 ) -> list[Step]:
     """Return the start and the states after each of ``steps`` steps.
@@ -61,7 +61,7 @@ def walk(
     return made
 
 
-def in_turn(*proposals: Proposal[T]) -> Proposal[T]:
+def in_turn(*proposals: Move[T]) -> Move[T]:
     """Return a proposal for one walk that makes the given ones one after the other."""
     turns = cycle(proposals)
 

@@ -14,7 +14,7 @@ from sumbo.typing import Float, ndarray
 HALF_SIDE = 32.768  # of the box on which Ackley's function is defined
 
 
-def ackley_component(z: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
+def ackley_line(z: Float[ndarray, "*shape"]) -> Float[ndarray, "*shape"]:
     """Return Ackley's function of one coordinate, the form whose sums are additive."""
     wave = np.exp(np.cos(0.1 * np.pi * z))
     return -20.0 * np.exp(-0.2 * np.abs(z)) - wave + 20.0 + np.e
@@ -128,7 +128,7 @@ def _ackley(
     U: Float[ndarray, "n 2"], shift: Float[ndarray, " 2"]
 ) -> Float[ndarray, " n"]:
     z = 2 * HALF_SIDE * (U - 0.5 - shift)
-    return ackley_component(z).sum(axis=1)
+    return ackley_line(z).sum(axis=1)
 
 
 def _surfaces(

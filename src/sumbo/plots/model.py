@@ -198,14 +198,14 @@ def co_membership(
         if structures.ndim != 2 or structures.shape[0] != structures.shape[1]:
             msg = f"structures has the shape {structures.shape}, not that of pairs."
             raise ArgumentError(f"{msg} Pass Optimizer.co_membership().")
-        together, label = structures, "probability of sharing a group"
+        probability, label = structures, "probability of sharing a group"
     else:
-        together = co_membership_matrix(structures)
+        probability = co_membership_matrix(structures)
         label = f"share a group: fraction of {len(structures)}"
-    P = len(together)
+    P = len(probability)
     labels = np.array([plain(name) for name in names_of(names, P)], dtype=object)
-    order = _clustered(together) if cluster and P > 2 else np.arange(P)
-    shown = together[np.ix_(order, order)]
+    order = _clustered(probability) if cluster and P > 2 else np.arange(P)
+    shown = probability[np.ix_(order, order)]
     np.fill_diagonal(shown, np.nan)  # always 1, and would only outshine the others
     side = 2.2 + 0.085 * P if P > 8 else 3.0
     ax = one_axes(ax, (side + 0.7, side))
@@ -225,8 +225,8 @@ def co_membership(
     return ax
 
 
-def _clustered(together: Float[ndarray, "P P"]) -> Int[ndarray, " P"]:
-    distance = 1.0 - together
+def _clustered(probability: Float[ndarray, "P P"]) -> Int[ndarray, " P"]:
+    distance = 1.0 - probability
     np.fill_diagonal(distance, 0.0)
     tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
     return leaves_list(tree)

@@ -41,7 +41,7 @@ class Panel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scene:
+class Slices:
     """What all panels share."""
 
     post: Posterior
@@ -78,7 +78,7 @@ class Scene:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve:
+class PartCurve:
     """Mean, half a band and draws of one part along one coordinate."""
 
     u: Float[ndarray, " B"]
@@ -129,7 +129,7 @@ def parts(
     if isinstance(draws, bool) or draws < 0:
         raise ArgumentError(f"draws={draws!r} is negative. Pass 0 or more.")
     coordinates = coordinates_of(post, names, bounds)
-    scene = Scene(
+    slices = Slices(
         post=post,
         coordinates=coordinates,
         best=point_of(post, best),
@@ -137,14 +137,14 @@ def parts(
         centred=centred,
     )
     room = max_panels if axes is None else min(max_panels, len(flat_axes(axes)))
-    panels, left_out = _choose(scene, room)
-    curves = _curves(scene, panels, draws, seed)
+    panels, left_out = _choose(slices, room)
+    curves = _curves(slices, panels, draws, seed)
     used = some_axes(axes, len(panels) + bool(left_out), (2.15, 1.75))
     for ax, panel in zip(used, panels, strict=False):
         if panel in curves:
-            _draw_curve(ax, scene, panel, curves[panel])
+            _draw_curve(ax, slices, panel, curves[panel])
         else:
-            _draw_map(ax, scene, panel)
+            _draw_map(ax, slices, panel)
     _same_scale([ax for ax, p in zip(used, panels, strict=False) if p in curves])
     if left_out:
         note(used[-1], left_out)
@@ -156,25 +156,25 @@ def parts(
 # ---------------------------------------------------------------- what is shown
 
 
-def _choose(scene: Scene, room: int) -> tuple[list[Panel], str]:
+def _choose(slices: Slices, room: int) -> tuple[list[Panel], str]:
     """Return the panels that fit, and a sentence on the parts that do not.
 
     Raises:
         ArgumentError: If not even the first part and that sentence fit.
     """
-    groups = scene.post.gp.groups
+    groups = slices.post.gp.groups
     by_part = [_panels_of(m, len(group)) for m, group in enumerate(groups)]
     if sum(len(panels) for panels in by_part) <= room:
         return [panel for panels in by_part for panel in panels], ""
     shown: list[Panel] = []
     left = 1.0
-    order = np.argsort(-scene.shares, kind="stable").tolist()
+    order = np.argsort(-slices.shares, kind="stable").tolist()
     count = 0
     for m in order:
         if len(shown) + len(by_part[m]) > room - 1:
             break
         shown += by_part[m]
-        left -= float(scene.shares[m])
+        left -= float(slices.shares[m])
         count += 1
     if not shown:
         msg = (
@@ -195,27 +195,27 @@ def _panels_of(m: int, d: int) -> list[Panel]:
 
 
 def _curves(
-    scene: Scene, panels: list[Panel], draws: int, seed: int
-) -> dict[Panel, Curve]:
+    slices: Slices, panels: list[Panel], draws: int, seed: int
+) -> dict[Panel, PartCurve]:
     """Return the curves of all one-coordinate panels, drawn jointly."""
-    post = scene.post
+    post = slices.post
     lines = [panel for panel in panels if len(panel.free) == 1]
     # Parts without a curve need a candidate too; one point costs next to nothing.
-    Z = [scene.best[list(group)][None] for group in post.gp.groups]
+    Z = [slices.best[list(group)][None] for group in post.gp.groups]
     for m in {panel.m for panel in lines}:
         own = [panel for panel in lines if panel.m == m]
-        Z[m] = np.vstack([scene.points(panel, POINTS) for panel in own])
+        Z[m] = np.vstack([slices.points(panel, POINTS) for panel in own])
     no_draws = [np.empty((0, len(Zm))) for Zm in Z]
     drawn = post.sample(Z, n=draws, how="joint", seed=seed) if draws else no_draws
-    out: dict[Panel, Curve] = {}
+    out: dict[Panel, PartCurve] = {}
     for panel in lines:
         at = POINTS * sum(other.m == panel.m for other in out)
         values = drawn[panel.m][:, at : at + POINTS]
-        if scene.centred:
+        if slices.centred:
             values = values - values.mean(axis=1, keepdims=True)
-        mean, sd = scene.moments(panel, POINTS)
-        u = scene.box(panel)[0].grid(POINTS)
-        out[panel] = Curve(u=u, mean=mean, half=Z95 * sd, draws=values)
+        mean, sd = slices.moments(panel, POINTS)
+        u = slices.box(panel)[0].grid(POINTS)
+        out[panel] = PartCurve(u=u, mean=mean, half=Z95 * sd, draws=values)
     return out
 
 
@@ -234,9 +234,9 @@ def _average(
 # ---------------------------------------------------------------- how it is drawn
 
 
-def _draw_curve(ax: Axes, scene: Scene, panel: Panel, curve: Curve) -> None:
-    (c,) = scene.box(panel)
-    p = scene.post.gp.groups[panel.m][panel.free[0]]
+def _draw_curve(ax: Axes, slices: Slices, panel: Panel, curve: PartCurve) -> None:
+    (c,) = slices.box(panel)
+    p = slices.post.gp.groups[panel.m][panel.free[0]]
     x = c.user(curve.u)
     low, high = curve.mean - curve.half, curve.mean + curve.half
     ax.fill_between(x, low, high, color=BLUE, alpha=0.18, lw=0, label="95 % band")
@@ -245,8 +245,8 @@ def _draw_curve(ax: Axes, scene: Scene, panel: Panel, curve: Curve) -> None:
         ax.plot(x, values, color=colour, ls=dashes, lw=1.0, label=f"draw {k + 1}")
     ax.plot(x, curve.mean, color=BLUE, lw=1.8, label="mean")
     ax.plot(
-        c.user(scene.post.X[:, p]),
-        np.zeros(scene.post.N),
+        c.user(slices.post.X[:, p]),
+        np.zeros(slices.post.N),
         "|",
         ms=5,
         mew=0.7,
@@ -255,16 +255,16 @@ def _draw_curve(ax: Axes, scene: Scene, panel: Panel, curve: Curve) -> None:
         transform=ax.get_xaxis_transform(),
         label="observed",
     )
-    height = np.interp(scene.best[p], curve.u, curve.mean)
-    _star(ax, c.user(scene.best[p]), height)
+    height = np.interp(slices.best[p], curve.u, curve.mean)
+    _star(ax, c.user(slices.best[p]), height)
     c.show_x(ax)
-    _title(ax, scene, panel)
+    _title(ax, slices, panel)
 
 
-def _draw_map(ax: Axes, scene: Scene, panel: Panel) -> None:
-    a, b = scene.box(panel)
-    group = scene.post.gp.groups[panel.m]
-    mean, sd = scene.moments(panel, PIXELS)
+def _draw_map(ax: Axes, slices: Slices, panel: Panel) -> None:
+    a, b = slices.box(panel)
+    group = slices.post.gp.groups[panel.m]
+    mean, sd = slices.moments(panel, PIXELS)
     x, y = a.user(a.grid(PIXELS)), b.user(b.grid(PIXELS))
     shape = (PIXELS, PIXELS)
     mesh = ax.pcolormesh(
@@ -280,8 +280,8 @@ def _draw_map(ax: Axes, scene: Scene, panel: Panel) -> None:
         )
         ax.clabel(lines, fontsize=SMALL - 1, fmt="%.2g", inline_spacing=2)
     ax.plot(
-        a.user(scene.post.X[:, group[0]]),
-        b.user(scene.post.X[:, group[1]]),
+        a.user(slices.post.X[:, group[0]]),
+        b.user(slices.post.X[:, group[1]]),
         "o",
         ms=2.2,
         color=BLACK,
@@ -289,13 +289,13 @@ def _draw_map(ax: Axes, scene: Scene, panel: Panel) -> None:
         mew=0.4,
         label="observed",
     )
-    _star(ax, a.user(scene.best[group[0]]), b.user(scene.best[group[1]]))
+    _star(ax, a.user(slices.best[group[0]]), b.user(slices.best[group[1]]))
     a.show_x(ax)
     b.show_y(ax)
     bar = ax.figure.colorbar(mesh, ax=ax, pad=0.03)
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=SMALL)
-    _title(ax, scene, panel, remark)
+    _title(ax, slices, panel, remark)
 
 
 def _star(ax: Axes, x: Any, y: Any) -> None:
@@ -313,11 +313,11 @@ def _star(ax: Axes, x: Any, y: Any) -> None:
     )
 
 
-def _title(ax: Axes, scene: Scene, panel: Panel, remark: str = "") -> None:
+def _title(ax: Axes, slices: Slices, panel: Panel, remark: str = "") -> None:
     # Names stand at the axes already.
-    whole = len(panel.free) == len(scene.post.gp.groups[panel.m])
+    whole = len(panel.free) == len(slices.post.gp.groups[panel.m])
     name = f"$f_{{{panel.m}}}$" if whole else f"$f_{{{panel.m}}}$, slice"
-    title(ax, name, f"{remark}{percent(scene.shares[panel.m])}")
+    title(ax, name, f"{remark}{percent(slices.shares[panel.m])}")
 
 
 def _same_scale(axes: list[Axes]) -> None:

@@ -26,7 +26,7 @@ from sumbo.problems.push import (
     HAND_HALF_SIZE,
     SQUARE_HALF_SIDE,
     Push,
-    Scene,
+    Trajectory,
 )
 from sumbo.problems.rover import (
     FAILURE,
@@ -138,12 +138,12 @@ def _rover_path(p: Rover, x: ndarray, ax: Axes, *, number: int, alone: bool) -> 
 # ---------------------------------------------------------------- push
 
 
-def _push(scene: Scene, ax: Axes) -> None:
+def _push(trajectory: Trajectory, ax: Axes) -> None:
     names = ("square", "disc", "hand 1", "hand 2")
     for i, (name, colour) in enumerate(
         zip(names, (BLUE, VERMILION, GREEN, PURPLE), strict=True)
     ):
-        path, angles = scene.positions[:, i], scene.angles[:, i]
+        path, angles = trajectory.positions[:, i], trajectory.angles[:, i]
         ax.plot(*path.T, color=colour, lw=1.2, zorder=2)
         start = _push_shape(i, path[0], angles[0])
         start.set(facecolor="none", edgecolor=colour, linestyle="--", zorder=3)
@@ -154,10 +154,10 @@ def _push(scene: Scene, ax: Axes) -> None:
         if i < len(GOALS):
             label = "goals" if i == 0 else None
             ax.scatter(*GOALS[i], marker="x", s=70, c=BLACK, zorder=5, label=label)
-    reach = 1.2 + max(5.0, float(np.abs(scene.positions).max()))
+    reach = 1.2 + max(5.0, float(np.abs(trajectory.positions).max()))
     ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
     ax.set(xlabel="x", ylabel="y")
-    title(ax, f"push: value {scene.value:.4g}", "dashed: start, filled: end")
+    title(ax, f"push: value {trajectory.value:.4g}", "dashed: start, filled: end")
     _legend(ax)
 
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from sumbo.errors import ProblemError
 from sumbo.problems.base import load, problem
-from sumbo.problems.shear import fits, kernels, limber, torque
+from sumbo.problems.shear import fits, limber, torque, weights
 from sumbo.problems.shear.files import DataFile, locate, status
 from sumbo.problems.shear.likelihood import Gaussian, gaussian, mock_factor
-from sumbo.problems.shear.problem import Shear, Values
+from sumbo.problems.shear.problem import ByName, Shear
 from sumbo.problems.shear.universe import (
     LIGHT_SPEED,
     Universe,
@@ -94,7 +94,7 @@ CITE = "dalal2023"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Survey:
+class HscSurvey:
     """What the data files hold, after the cuts in ℓ."""
 
     z: Float[ndarray, " n"]
@@ -116,30 +116,30 @@ class Hsc(Shear):
     Where CAMB fails the value is `PENALTY`.
     """
 
-    survey: Survey
+    survey: HscSurvey
 
     cosmology: ClassVar[tuple[str, ...]] = tuple(BOX)[:8]
 
-    def universe(self, p: Values) -> Universe:
+    def universe(self, p: ByName) -> Universe:
         """Return what CAMB computes."""
         return universe_of(p)
 
-    def predict(self, universe: Universe, p: Values) -> Float[ndarray, " d"]:
+    def predict(self, universe: Universe, p: ByName) -> Float[ndarray, " d"]:
         """Return the band powers that are compared with the data."""
         return predict(self.survey, universe, p)
 
 
-def predict(survey: Survey, universe: Universe, p: Values) -> Float[ndarray, " d"]:
+def predict(survey: HscSurvey, universe: Universe, p: ByName) -> Float[ndarray, " d"]:
     """Return the band powers of a survey for parameters p."""
     galaxies = [
-        kernels.number_density(
+        weights.number_density(
             universe,
             survey.z,
-            kernels.shifted(survey.z, n, p[f"bias_{i}"], degree=1),
+            weights.shifted(survey.z, n, p[f"bias_{i}"], degree=1),
         )
         for i, n in enumerate(survey.density, 1)
     ]
-    lenses = [kernels.lensing(universe, n, LENSING_STEP) for n in galaxies]
+    lenses = [weights.lensing(universe, n, LENSING_STEP) for n in galaxies]
     amplitudes = torque.Parameters(
         a1=p["a1"],
         a2=p["a2"],
@@ -159,7 +159,7 @@ def predict(survey: Survey, universe: Universe, p: Values) -> Float[ndarray, " d
     return bands + leakage(survey, p)[survey.bands]
 
 
-def leakage(survey: Survey, p: Values) -> Float[ndarray, " b"]:
+def leakage(survey: HscSurvey, p: ByName) -> Float[ndarray, " b"]:
     """Return what the point spread function adds to every band power."""
     names = ("psf_alpha2", "psf_beta2", "psf_alpha4", "psf_beta4")
     free = np.array([p[name] for name in names])
@@ -167,7 +167,7 @@ def leakage(survey: Survey, p: Values) -> Float[ndarray, " b"]:
     return np.einsum("a,b,abl->l", a, a, survey.psf)
 
 
-def universe_of(p: Values) -> Universe:
+def universe_of(p: ByName) -> Universe:
     """Return the universe with the parameters p."""
     camb = load("camb", name="hsc-y3-shear", extra="cosmology")
     with camb_lock:
@@ -195,7 +195,7 @@ def universe_of(p: Values) -> Universe:
         return _universe(camb.get_results(params), p)
 
 
-def _universe(results: Any, p: Values) -> Universe:
+def _universe(results: Any, p: ByName) -> Universe:
     linear, nonlinear, k_min = interpolators(results, extrap_kmax=K_MAX)
     k = np.geomspace(k_min, K_MAX, 500)
     h = results.Params.H0 / 100
@@ -223,7 +223,7 @@ def transverse(radial: Float[ndarray, " n"], omega_k: float) -> Float[ndarray, "
     return bend(curvature * radial) / curvature
 
 
-def read(path: Path, psf: Path, transform: Path) -> Survey:
+def read(path: Path, psf: Path, transform: Path) -> HscSurvey:
     """Return the data of the survey: SACC file and two files of the PSF.
 
     Raises:
@@ -247,7 +247,7 @@ def read(path: Path, psf: Path, transform: Path) -> Survey:
 
 def _survey(
     path: Path, units: tuple[fits.Unit, ...], table: ndarray, psf: ndarray, turn: Any
-) -> Survey:
+) -> HscSurvey:
     tracers = [fits.named(units, f"tracer:NZ:wl_{i}", path).data for i in range(BINS)]
     table = table[np.argsort(table["sacc_ordering"], kind="stable")]
     kept = (table["ell"] >= CUTS[0]) & (table["ell"] <= CUTS[1])
@@ -274,7 +274,7 @@ def _survey(
     size = len(used)
     part = covariance[np.ix_(kept, kept)].astype(float)
     weights = np.array(columns, dtype=float)
-    return Survey(
+    return HscSurvey(
         z=tracers[0]["z"].astype(float),
         density=np.array([t["nz"].astype(float) for t in tracers]),
         pairs=np.array([order[a, b] for a, b in bins]),

@@ -15,10 +15,10 @@ import numpy as np
 
 from sumbo.errors import ProblemError
 from sumbo.problems.base import load, problem
-from sumbo.problems.shear import alignment, fits, kernels, limber
+from sumbo.problems.shear import alignment, fits, limber, weights
 from sumbo.problems.shear.files import DataFile, locate, status
 from sumbo.problems.shear.likelihood import Gaussian, gaussian
-from sumbo.problems.shear.problem import Shear, Values
+from sumbo.problems.shear.problem import ByName, Shear
 from sumbo.problems.shear.universe import (
     Universe,
     camb_lock,
@@ -102,7 +102,7 @@ CITE = "asgari2021"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Survey:
+class KidsSurvey:
     """What the data file holds: redshift distributions and the measured COSEBIs."""
 
     z: Float[ndarray, " n"]
@@ -118,15 +118,15 @@ class Kids(Shear):
     """
 
     accuracy: str
-    survey: Survey
+    survey: KidsSurvey
 
     cosmology: ClassVar[tuple[str, ...]] = tuple(BOX)[7:]
 
-    def universe(self, p: Values) -> Universe:
+    def universe(self, p: ByName) -> Universe:
         """Return what CAMB computes."""
         return universe_of(p, ACCURACY[self.accuracy])
 
-    def predict(self, universe: Universe, p: Values) -> Float[ndarray, " 75"]:
+    def predict(self, universe: Universe, p: ByName) -> Float[ndarray, " 75"]:
         """Return the COSEBIs E_1 … E_5 of the 15 pairs of bins."""
         tracers = tracers_of(universe, self.survey, list(p.values())[:5])
         aligned = alignment.nonlinear(universe, p["a1"], p["alpha1"])
@@ -134,7 +134,7 @@ class Kids(Shear):
         return (C @ cosebis_matrix().T).ravel()
 
 
-def universe_of(p: Values, accuracy: Accuracy) -> Universe:
+def universe_of(p: ByName, accuracy: Accuracy) -> Universe:
     """Return the universe with the parameters p, with σ₈ = s_8/√(Ω_m/0.3).
 
     The pipeline passes through the angle of the sound horizon: h0 with degenerate
@@ -169,7 +169,7 @@ def universe_of(p: Values, accuracy: Accuracy) -> Universe:
         return _universe(results, accuracy)
 
 
-def _parameters(camb: Any, p: Values, accuracy: Accuracy) -> Any:
+def _parameters(camb: Any, p: ByName, accuracy: Accuracy) -> Any:
     """Return what CAMB is to compute, apart from the densities."""
     params = empty_parameters(camb)
     params.InitPower.set_params(As=PROVISIONAL_AMPLITUDE, ns=p["n_s"])
@@ -209,15 +209,17 @@ def _universe(results: Any, accuracy: Accuracy) -> Universe:
     )
 
 
-def tracers_of(universe: Universe, survey: Survey, u: list[float]) -> limber.Tracers:
-    """Return the kernels of the bins, shifted by L u with the covariance L Lᵀ."""
+def tracers_of(
+    universe: Universe, survey: KidsSurvey, u: list[float]
+) -> limber.Tracers:
+    """Return the weights of the bins, shifted by L u with the covariance L Lᵀ."""
     shifts = np.linalg.cholesky(shift_covariance()) @ np.array(u)
     z = survey.z
     galaxies = [
-        kernels.number_density(universe, z, kernels.shifted(z, n, dz, degree=3))
+        weights.number_density(universe, z, weights.shifted(z, n, dz, degree=3))
         for n, dz in zip(survey.density, shifts.tolist(), strict=True)
     ]
-    lenses = [kernels.lensing(universe, n, LENSING_STEP) for n in galaxies]
+    lenses = [weights.lensing(universe, n, LENSING_STEP) for n in galaxies]
     return limber.Tracers(galaxies=galaxies, lenses=lenses)
 
 
@@ -239,7 +241,7 @@ def cosebis_matrix() -> Float[ndarray, "5 100"]:
     return np.loadtxt(text.splitlines(), delimiter=",").T.copy()
 
 
-def read(path: Path) -> Survey:
+def read(path: Path) -> KidsSurvey:
     """Return the data of the survey from its FITS file.
 
     Raises:
@@ -258,8 +260,8 @@ def read(path: Path) -> Survey:
         msg = f"{path} lacks {error}. It is another file than kids-1000 needs."
         raise ProblemError(msg) from error
     part = slice(first, first + len(data))
-    density = [kernels.normalised(z, np.concatenate([[0.0], n])) for n in columns]
-    return Survey(
+    density = [weights.normalised(z, np.concatenate([[0.0], n])) for n in columns]
+    return KidsSurvey(
         z=z,
         density=np.array(density),
         measured=gaussian(data, covariance.data[part, part].astype(float)),

@@ -34,7 +34,7 @@ CITE = "wang2018"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scene:
+class Trajectory:
     """Where square, disc, hand 1 and hand 2 were, at the start and after each step."""
 
     positions: Float[ndarray, "T 4 2"]
@@ -59,7 +59,7 @@ class Push(Problem):
         """Return the values of the rows, one simulation of up to 4 s each."""
         return np.array([self._run(x, self._kick()) for x in X], dtype=float)
 
-    def simulate(self, x: Any) -> Scene:
+    def simulate(self, x: Any) -> Trajectory:
         """Return the noise-free course of events for one point."""
         states: list[list[tuple[float, float, float]]] = []
 
@@ -68,7 +68,9 @@ class Push(Problem):
 
         value = self._run(self.point(x), np.zeros(4), record)
         history = np.array(states, dtype=float)
-        return Scene(positions=history[:, :, :2], angles=history[:, :, 2], value=value)
+        return Trajectory(
+            positions=history[:, :, :2], angles=history[:, :, 2], value=value
+        )
 
     def _kick(self) -> Float[ndarray, " 4"]:
         if self.stream is None:

@@ -16,7 +16,7 @@ from sumbo.problems.base import Problem, nonnegative, problem
 from sumbo.rng import Seed, as_seed, rng_at
 from sumbo.typing import Float, ndarray
 
-Component = Callable[[Float[ndarray, "..."]], Float[ndarray, "..."]]
+LineFunction = Callable[[Float[ndarray, "..."]], Float[ndarray, "..."]]
 
 # The ripple of the study's Ackley function; the textbook has 2π, and 65 wells.
 FREQUENCY = 0.1 * np.pi
@@ -26,7 +26,7 @@ FREQUENCY = 0.1 * np.pi
 class Synthetic(Problem):
     """A sum of one-dimensional components g with known minimum, one per coordinate."""
 
-    component: Component
+    line: LineFunction
     side: float  # width of the box of g that the unit interval stands for
     argmin: float  # z*, where g is smallest
     optimum: Float[ndarray, " P"]  # x*, where z = z*; may lie outside the cube
@@ -38,7 +38,7 @@ class Synthetic(Problem):
 
     def components(self, X: Float[ndarray, "n P"]) -> Float[ndarray, "n P"]:
         """Return the terms g(z_p) of the sum."""
-        return self.component(self.argmin + self.side * (X - self.optimum))
+        return self.line(self.argmin + self.side * (X - self.optimum))
 
 
 def ackley(
@@ -54,7 +54,7 @@ def ackley(
     """
     return _synthetic(
         "ackley",
-        partial(ackley_component, frequency=nonnegative("frequency", frequency)),
+        partial(ackley_line, frequency=nonnegative("frequency", frequency)),
         side=65.536,
         argmin=0.0,
         shift=_shift("ackley", dim, seed, shift),
@@ -84,7 +84,7 @@ def levy(
         raise ArgumentError(msg)
     return _synthetic(
         "levy",
-        levy_component,
+        levy_line,
         side=20.0,
         argmin=1.0,
         shift=_shift("levy", dim, seed, shift),
@@ -105,7 +105,7 @@ def rastrigin(
     """
     return _synthetic(
         "rastrigin",
-        rastrigin_component,
+        rastrigin_line,
         side=3.0,
         argmin=0.0,
         shift=_shift("rastrigin", dim, seed, shift),
@@ -113,30 +113,28 @@ def rastrigin(
     )
 
 
-def ackley_component(
-    z: Float[ndarray, "..."], frequency: float
-) -> Float[ndarray, "..."]:
+def ackley_line(z: Float[ndarray, "..."], frequency: float) -> Float[ndarray, "..."]:
     """Return a + e − a exp(−b|z|) − exp(cos(c z)) with a = 20, b = 0.2."""
     # Grouped so that the minimum, at z = 0, is exactly 0.
     cusp = 20.0 - 20.0 * np.exp(-0.2 * np.abs(z))
     return cusp + (np.exp(1.0) - np.exp(np.cos(frequency * z)))
 
 
-def levy_component(z: Float[ndarray, "..."]) -> Float[ndarray, "..."]:
+def levy_line(z: Float[ndarray, "..."]) -> Float[ndarray, "..."]:
     """Return sin²(πw) + (w − 1)² (1 + sin²(2πw)) with w = 1 + (z − 1)/4."""
     # sin² has period π, so w may be replaced by w − 1: exactly 0 at z = 1.
     v = (z - 1.0) / 4.0
     return np.sin(np.pi * v) ** 2 + v**2 * (1.0 + np.sin(2.0 * np.pi * v) ** 2)
 
 
-def rastrigin_component(z: Float[ndarray, "..."]) -> Float[ndarray, "..."]:
+def rastrigin_line(z: Float[ndarray, "..."]) -> Float[ndarray, "..."]:
     """Return z² − 2 cos(2πz)."""
     return z**2 - 2.0 * np.cos(2.0 * np.pi * z)
 
 
 def _synthetic(
     family: str,
-    component: Component,
+    line: LineFunction,
     *,
     side: float,
     argmin: float,
@@ -149,7 +147,7 @@ def _synthetic(
     # All components fall monotonically from the edge of the cube to an optimum less
     # than 0.05 beyond it, so the constrained minimiser is the nearest point.
     minimizer = np.clip(optimum, 0.0, 1.0)
-    floor = component(argmin + side * (minimizer - optimum))
+    floor = line(argmin + side * (minimizer - optimum))
     floor[minimizer == optimum] = lowest
     return Synthetic(
         name=f"{family}{P}",
@@ -159,7 +157,7 @@ def _synthetic(
         cite="wycoff2025",
         minimum=float(floor.sum()),
         minimizer=minimizer,
-        component=component,
+        line=line,
         side=side,
         argmin=argmin,
         optimum=optimum,

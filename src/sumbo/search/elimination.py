@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from sumbo.errors import ArgumentError
-from sumbo.typing import Float, Group, ndarray
-
-Edge = tuple[int, int]
+from sumbo.typing import Edge, Float, Group, ndarray
 
 
 def is_forest(edges: Iterable[Edge], n: int) -> bool:

@@ -10,9 +10,7 @@ from scipy.optimize import LinearConstraint
 
 from sumbo.errors import ArgumentError
 from sumbo.space.linear import Linear, from_scipy, parse_linear
-from sumbo.space.parameters import Categorical, Parameter
-
-Unchecked = Any  # checked by the constructor
+from sumbo.space.parameters import Categorical, Parameter, Unchecked
 
 
 @dataclass(frozen=True)

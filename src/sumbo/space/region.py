@@ -13,10 +13,10 @@ import numpy as np
 
 from sumbo.errors import ArgumentError
 from sumbo.space.constraints import Feasible
+from sumbo.space.draws import FeasibleDraws, first_points
 from sumbo.space.linear import Linear, rows_of
 from sumbo.space.parameters import Categorical, Integer, Real, from_unit, to_unit
 from sumbo.space.polytope import Polytope
-from sumbo.space.walk import Walk, first_points
 from sumbo.typing import Bool, Float, Group, Groups, ndarray
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Region:
 
     def require_points(self) -> None:
         """Check that there is a feasible point; see ``walk`` for the error."""
-        self.walk.draw(np.random.default_rng(1), 1)
+        self.draws.draw(np.random.default_rng(1), 1)
 
     @property
     def coupled(self) -> Groups:
@@ -103,7 +103,7 @@ class Region:
         """Return n feasible points, close to uniform in the unit cube."""
         if n == 0:
             return np.empty((0, self.space.dim))
-        return self.to_u(self.walk.draw(rng, n))
+        return self.to_u(self.draws.draw(rng, n))
 
     def nearest(
         self,
@@ -120,7 +120,7 @@ class Region:
         bad = np.flatnonzero(~self.feasible(out))
         if len(bad) == 0:
             return out
-        known = self.to_u(self.walk.seeds)
+        known = self.to_u(self.draws.seeds)
         if anchors is not None and len(anchors):
             known = np.vstack([anchors, known])
         W, A = self.to_w(out[bad]), self.to_w(known)
@@ -219,7 +219,7 @@ class Region:
         ).flattened()
 
     @cached_property
-    def walk(self) -> Walk:
+    def draws(self) -> FeasibleDraws:
         """How feasible points are drawn.
 
         Raises:

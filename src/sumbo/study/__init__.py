@@ -7,13 +7,13 @@ from sumbo.study.reading import load_design
 from sumbo.study.report import report
 from sumbo.study.results import Results, load
 from sumbo.study.rows import export_rows
-from sumbo.study.storage import Failure, Record
+from sumbo.study.storage import FailedCell, Record
 from sumbo.study.verdict import Verdict, verdict, verdicts
 
 __all__ = [
     "Cell",
     "Design",
-    "Failure",
+    "FailedCell",
     "Record",
     "Results",
     "Status",

@@ -19,7 +19,7 @@ _WIDE = 100.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve:
+class MedianCurve:
     """A median over replicates with its interval, against evaluations."""
 
     x: Float[ndarray, " T"]
@@ -35,7 +35,7 @@ class Convergence:
     problem: str
     ylabel: str
     log: bool
-    panels: Mapping[int, Mapping[str, Curve]]
+    panels: Mapping[int, Mapping[str, MedianCurve]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class Difference:
     """The paired difference of two methods on one problem at one batch size."""
 
     problem: str
-    curve: Curve
+    curve: MedianCurve
     final: Float[ndarray, " R"]
 
 
@@ -195,9 +195,9 @@ def _evaluations(results: Results) -> Float[ndarray, " T"]:
     return design.n_init + np.arange(design.acquisitions + 1.0)
 
 
-def _curve(values: Float[ndarray, "R T"], x: Float[ndarray, " T"]) -> Curve:
+def _curve(values: Float[ndarray, "R T"], x: Float[ndarray, " T"]) -> MedianCurve:
     median, low, high = statistics.median_interval(values)
-    return Curve(x=x, median=median, low=low, high=high)
+    return MedianCurve(x=x, median=median, low=low, high=high)
 
 
 def _shifted(

@@ -46,8 +46,8 @@ class Cell:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
-    """The part of a design that is to be run; ``None`` stands for everything."""
+class Selection:
+    """The cells of a design that are to be run; ``None`` stands for everything."""
 
     problems: tuple[str, ...] | None = None
     methods: tuple[str, ...] | None = None
@@ -55,7 +55,7 @@ class Part:
     replicates: tuple[int, ...] | None = None
 
     def holds(self, cell: Cell) -> bool:
-        """Return whether ``cell`` belongs to this part."""
+        """Return whether ``cell`` is selected."""
         pairs = (
             (self.problems, cell.problem),
             (self.methods, cell.method),
@@ -67,7 +67,7 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """A whole study, and the part of it that is to be run now."""
+    """A whole study, and the cells of it that are to be run now."""
 
     name: str
     seed: int
@@ -88,7 +88,7 @@ class Design:
     # geometric mean of its gap divided by that of the second.
     win_share: tuple[float, float] = (0.45, 0.55)
     gap_ratio: tuple[float, float] = (0.9, 1.11)
-    part: Part = Part()
+    selection: Selection = Selection()
 
     def all_cells(self) -> Iterator[Cell]:
         """Return the cells of the whole study, one replicate after the other.
@@ -113,8 +113,8 @@ class Design:
                         )
 
     def cells(self) -> Iterator[Cell]:
-        """Return the cells of the selected part."""
-        return (cell for cell in self.all_cells() if self.part.holds(cell))
+        """Return the cells that are selected."""
+        return (cell for cell in self.all_cells() if self.selection.holds(cell))
 
     def contradiction(self, other: "Design") -> str:
         """Return in what ``other`` is another study, "" if both are parts of one.
@@ -161,7 +161,7 @@ def select(
     batch: int | Sequence[int] | None = None,
     replicates: Replicates | None = None,
 ) -> Design:
-    """Return the design restricted to a part; the study it belongs to is the same.
+    """Return the design restricted to some cells; the study it belongs to is the same.
 
     ``replicates`` may be ``"0:10"`` (half-open), ``"3,5"``, a number or several. A
     problem that is named here is run even if the design calls it optional.
@@ -169,14 +169,14 @@ def select(
     Raises:
         StudyError: If something selected is not in the design.
     """
-    chosen = Part(
+    chosen = Selection(
         problems=_chosen(problems, design.problems, "problems"),
         methods=_chosen(methods, design.method_names, "methods"),
         batch=_chosen(batch, tuple(design.methods), "batch"),
         replicates=_replicates(replicates, design.replicates),
     )
     changes = {k: v for k, v in vars(chosen).items() if v is not None}
-    return replace(design, part=replace(design.part, **changes))
+    return replace(design, selection=replace(design.selection, **changes))
 
 
 def _chosen(value: Any, known: Any, what: str) -> tuple[Any, ...] | None:

@@ -21,11 +21,11 @@ from sumbo import problems
 from sumbo.errors import ArgumentError, MissingExtraError, StudyError
 from sumbo.optimizer.engine import as_count
 from sumbo.study.design import Cell, Design
-from sumbo.study.guard import Outcome, Task, dismiss_children, guarded, watch
+from sumbo.study.guard import CellOutcome, Task, dismiss_children, guarded, watch
 from sumbo.study.journal import unfinished
 from sumbo.study.rows import settled
 from sumbo.study.storage import (
-    Failure,
+    FailedCell,
     forget_failure,
     read_designs,
     read_failures,
@@ -62,7 +62,7 @@ class Status:
     cells: int
     done: int
     left: int
-    failures: tuple[Failure, ...]
+    failures: tuple[FailedCell, ...]
     # Cells left of which slow evaluations are known, and how many.
     unfinished: tuple[tuple[Cell, int], ...] = ()
 
@@ -162,10 +162,10 @@ def _done_in(folder: Path, design: Design) -> set[str]:
     return settled(folder)
 
 
-Pool = Callable[[Sequence[Cell], Task], Generator[Outcome, None, None]]
+Pool = Callable[[Sequence[Cell], Task], Generator[CellOutcome, None, None]]
 
 
-def _outcomes(todo: Sequence[Cell], task: Task, pool: Pool) -> Iterator[Outcome]:
+def _outcomes(todo: Sequence[Cell], task: Task, pool: Pool) -> Iterator[CellOutcome]:
     """Yield what became of each cell, in any order.
 
     Raises:
@@ -198,7 +198,7 @@ def _outcomes(todo: Sequence[Cell], task: Task, pool: Pool) -> Iterator[Outcome]
             raise StudyError(msg) from error
 
 
-def _settle(outcome: Outcome, folder: Path) -> bool:
+def _settle(outcome: CellOutcome, folder: Path) -> bool:
     """Return whether the cell failed, after its outcome is on disk.
 
     Raises:
@@ -207,7 +207,7 @@ def _settle(outcome: Outcome, folder: Path) -> bool:
     if outcome.fatal:
         raise StudyError(outcome.fatal)
     if outcome.reason:
-        failure = Failure(
+        failure = FailedCell(
             cell=outcome.cell,
             reason=outcome.reason,
             traceback=outcome.traceback,
@@ -236,7 +236,7 @@ def _workers(jobs: int | None, scheduler: str | None) -> Iterator[Pool]:
         config = {"backend": "dask", "client": closing, "n_jobs": -1}
         ahead = "all"  # workers that join later find something to do
 
-    def pool(cells: Sequence[Cell], task: Task) -> Generator[Outcome, None, None]:
+    def pool(cells: Sequence[Cell], task: Task) -> Generator[CellOutcome, None, None]:
         with joblib.parallel_config(**config):
             parallel = joblib.Parallel(
                 return_as="generator_unordered", pre_dispatch=ahead, batch_size=1
@@ -275,7 +275,7 @@ def _skipped(design: Design, *, cluster: bool) -> tuple[tuple[str, str], ...]:
     Raises:
         StudyError: If a problem cannot run here and is not optional.
     """
-    named = design.part.problems
+    named = design.selection.problems
     skipped = []
     for problem in design.problems if named is None else named:
         usable, reason = problems.available(problem)

@@ -59,7 +59,7 @@ class Task:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class CellOutcome:
     """What became of a cell."""
 
     cell: Cell
@@ -143,7 +143,7 @@ class _Child:
 _idle: list[_Child] = []
 
 
-def guarded(cell: Cell, task: Task) -> Outcome:
+def guarded(cell: Cell, task: Task) -> CellOutcome:
     """Return what became of ``cell``, whatever it did to its process."""
     watch(task.driver)
     failures: list[str] = []
@@ -186,7 +186,9 @@ def _watch(driver: int) -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _attempt(cell: Cell, task: Task, failures: tuple[str, ...]) -> tuple[Outcome, str]:
+def _attempt(
+    cell: Cell, task: Task, failures: tuple[str, ...]
+) -> tuple[CellOutcome, str]:
     try:
         child = _idle.pop()
     except IndexError:
@@ -205,7 +207,7 @@ def _attempt(cell: Cell, task: Task, failures: tuple[str, ...]) -> tuple[Outcome
         child.kill()
     else:
         _idle.append(child)
-    return Outcome(cell=cell, host=platform.node(), **answer), ""
+    return CellOutcome(cell=cell, host=platform.node(), **answer), ""
 
 
 def _converse(
@@ -226,13 +228,15 @@ def _converse(
     return child.wait(task.timeout)
 
 
-def _lost(child: _Child, cell: Cell, ended_by: str, reason: str) -> tuple[Outcome, str]:
+def _lost(
+    child: _Child, cell: Cell, ended_by: str, reason: str
+) -> tuple[CellOutcome, str]:
     log = child.kill()
     host = platform.node()
     if child.ready:
-        return Outcome(cell=cell, reason=reason, traceback=log, host=host), ended_by
+        return CellOutcome(cell=cell, reason=reason, traceback=log, host=host), ended_by
     fatal = f"no cell can run on {host}: a worker process did not start.\n{log}"
-    return Outcome(cell=cell, fatal=fatal, host=host), ended_by
+    return CellOutcome(cell=cell, fatal=fatal, host=host), ended_by
 
 
 def _cause(code: int) -> tuple[str, str]:

@@ -49,7 +49,7 @@ def design_from(table: Mapping[str, Any], source: str) -> Design:
     Raises:
         StudyError: If a key is missing or unknown, or a value cannot be used.
     """
-    known = [f.name for f in fields(Design) if f.name != "part"]
+    known = [f.name for f in fields(Design) if f.name != "selection"]
     for key in table:
         if key not in known:
             msg = f"{source}: key {key!r} is unknown. {nearest(key, known)}"

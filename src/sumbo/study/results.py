@@ -9,7 +9,7 @@ import numpy as np
 from sumbo.errors import StudyError
 from sumbo.study.design import Design
 from sumbo.study.rows import Row, read_runs
-from sumbo.study.storage import Failure, read_designs, read_failures
+from sumbo.study.storage import FailedCell, read_designs, read_failures
 from sumbo.typing import Float, Int, ndarray
 
 Key = tuple[str, str, int]  # problem, method, batch
@@ -42,7 +42,7 @@ class Results:
 
     designs: tuple[Design, ...]
     runs: Mapping[Key, Runs]
-    failures: tuple[Failure, ...]
+    failures: tuple[FailedCell, ...]
     versions: Mapping[str, int]  # "numpy 2.4.1" -> number of records
     hosts: Mapping[str, int]
     revisions: Mapping[str, int]

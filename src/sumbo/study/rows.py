@@ -3,9 +3,9 @@
 A folder of rows is a study, too::
 
     designs/   as in every study
-    rows/      one file per part: runs of one method, a row each
+    rows/      one file per block: runs of one method, a row each
 
-A part is never changed: a study that grows adds parts.
+A block is never changed: a study that grows adds blocks.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ import numpy as np
 
 from sumbo.errors import StudyError
 from sumbo.study import statistics
-from sumbo.study.parts import Row, asks, read_part, write_part
+from sumbo.study.blocks import Row, asks, read_block, write_block
 from sumbo.study.storage import (
     Record,
     finished,
@@ -26,7 +26,7 @@ from sumbo.study.storage import (
 )
 
 FOLDER = "rows"
-BLOCK = 10  # replicates per part
+BLOCK = 10  # replicates per block
 
 
 def row_of(record: Record) -> Row:
@@ -61,23 +61,23 @@ def read_runs(folder: Path) -> Iterator[Row]:
         if record.cell.id in seen:
             msg = (
                 f"{folder} holds the run {record.cell.name} as a record and as a row "
-                "of a part. Remove the record."
+                "of a block. Remove the record."
             )
             raise StudyError(msg)
         yield row_of(record)
 
 
 def read_rows(folder: Path) -> Iterator[Row]:
-    """Return the rows of all parts in ``folder``, every one checked.
+    """Return the rows of all blocks in ``folder``, every one checked.
 
     Raises:
-        StudyError: If a part is damaged, has other columns or belongs to another
-            study, or two parts hold the same run.
+        StudyError: If a block is damaged, has other columns or belongs to another
+            study, or two blocks hold the same run.
     """
     known = study_cells(read_designs(folder))
     seen: dict[str, Path] = {}
     for path in _parts(folder):
-        for row in read_part(path):
+        for row in read_block(path):
             cell = row.cell
             if cell.id not in known:
                 msg = (
@@ -99,9 +99,9 @@ def settled(folder: Path) -> set[str]:
 
 
 def export_rows(folder: str | Path, out: str | Path) -> tuple[Path, ...]:
-    """Return the parts that were written: the runs of a study that ``out`` lacks.
+    """Return the blocks that were written: the runs of a study that ``out`` lacks.
 
-    Parts that lie in ``out`` are not touched. A new part holds runs of one method
+    Blocks that lie in ``out`` are not touched. A new block holds runs of one method
     within a block of ten replicates, so that a study that grows adds files.
 
     Raises:
@@ -125,7 +125,7 @@ def export_rows(folder: str | Path, out: str | Path) -> tuple[Path, ...]:
                 "computed by different code? Choose another folder."
             )
             raise StudyError(msg)
-    return tuple(write_part(out / FOLDER, rows) for _, rows in sorted(blocks.items()))
+    return tuple(write_block(out / FOLDER, rows) for _, rows in sorted(blocks.items()))
 
 
 def _parts(folder: Path) -> list[Path]:

@@ -64,7 +64,7 @@ class Record:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failure:
+class FailedCell:
     """A cell that gave no record, and why."""
 
     cell: Cell
@@ -136,7 +136,7 @@ def write_record(folder: Path, cell: Cell, text: str) -> Path:
     return path
 
 
-def write_failure(folder: Path, failure: Failure) -> None:
+def write_failure(folder: Path, failure: FailedCell) -> None:
     """Write down that a cell failed; an older failure of the cell is replaced."""
     values = vars(failure) | {"cell": asdict(failure.cell)}
     values = {"format": FORMAT, "id": failure.cell.id} | values
@@ -160,7 +160,7 @@ def write_design(folder: Path, design: Design) -> None:
             msg = f"{path} is of another study: {difference}. Choose another folder."
             raise StudyError(msg)
     values = asdict(design)
-    del values["part"]
+    del values["selection"]
     values["methods"] = {str(batch): m for batch, m in design.methods.items()}
     design_from(values, source="design")  # one built in code may hold anything
     path = folder / "designs" / f"{design.name}-{digest(values)}.json"
@@ -215,7 +215,7 @@ def finished(folder: Path) -> set[str]:
     return done
 
 
-def read_failures(folder: Path) -> list[Failure]:
+def read_failures(folder: Path) -> list[FailedCell]:
     """Return the cells that failed, in order of their names.
 
     Raises:
@@ -231,7 +231,7 @@ def read_failures(folder: Path) -> list[Failure]:
         rest = {name: str(values.get(name, "")) for name in texts}
         before = values.get("failures", ())
         before = tuple(map(str, before)) if isinstance(before, list) else ()
-        failures.append(Failure(cell=cell, failures=before, **rest))
+        failures.append(FailedCell(cell=cell, failures=before, **rest))
     return failures
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sumbo.errors import TooLargeError
-from sumbo.gp.cross import Cross, Pullback as CrossPullback
+from sumbo.gp.cross import Cross, Pullback
 from sumbo.gp.solvers.base import LIMIT, PartFeatures, Solver
 from sumbo.linalg import cho_solve, cholesky, solve_lower, times_lower
 from sumbo.typing import Float, ndarray
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 MOST_CROSS = 2**24
 
 # From ∂g/∂mean and ∂g/∂var at each point to the gradient of g in the points.
-Pullback = Callable[[Float[ndarray, " b"], Float[ndarray, " b"]], Float[ndarray, "b P"]]
+MomentPullback = Callable[
+    [Float[ndarray, " b"], Float[ndarray, " b"]], Float[ndarray, "b P"]
+]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -155,7 +157,7 @@ class Dense(Solver):
 
     def sum_moments_pullback(
         self, U: Float[ndarray, "b P"], alpha: Float[ndarray, " N"]
-    ) -> tuple[Float[ndarray, " b"], Float[ndarray, " b"], Pullback]:
+    ) -> tuple[Float[ndarray, " b"], Float[ndarray, " b"], MomentPullback]:
         """Return ``sum_moments``, and what gives gradients of functions of the two.
 
         Mean and variance weigh the same slopes of the kernels, so that a gradient
@@ -214,7 +216,7 @@ class Dense(Solver):
 
 
 def _pull(
-    pullback: CrossPullback,
+    pullback: Pullback,
     alpha: Float[ndarray, " N"],
     solved: Float[ndarray, "N b"],
     by_mean: Float[ndarray, " b"],

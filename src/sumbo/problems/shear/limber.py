@@ -8,17 +8,17 @@ import numpy as np
 from scipy.interpolate import RectBivariateSpline
 
 from sumbo.problems.shear.alignment import Aligned
-from sumbo.problems.shear.kernels import Kernel
 from sumbo.problems.shear.universe import LIGHT_SPEED, Universe
+from sumbo.problems.shear.weights import RadialWeight
 from sumbo.typing import Float, ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tracers:
-    """The kernels of the redshift bins: their galaxies and what lenses them."""
+    """The weights of the redshift bins: their galaxies and what lenses them."""
 
-    galaxies: Sequence[Kernel]
-    lenses: Sequence[Kernel]
+    galaxies: Sequence[RadialWeight]
+    lenses: Sequence[RadialWeight]
 
 
 def surface(universe: Universe, P: Float[ndarray, "Z K"]) -> RectBivariateSpline:
@@ -27,8 +27,8 @@ def surface(universe: Universe, P: Float[ndarray, "Z K"]) -> RectBivariateSpline
 
 
 def project(
-    A: Kernel,
-    B: Kernel,
+    A: RadialWeight,
+    B: RadialWeight,
     P: RectBivariateSpline,
     ell: Float[ndarray, " L"],
     steps: int,

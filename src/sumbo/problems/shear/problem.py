@@ -17,7 +17,7 @@ from sumbo.problems.shear.likelihood import PENALTY
 from sumbo.problems.shear.universe import Universe
 from sumbo.typing import Float, ndarray
 
-Values = Mapping[str, float]  # of the parameters, by name
+ByName = Mapping[str, float]  # of the parameters, by name
 
 logger = logging.getLogger("sumbo")
 
@@ -34,11 +34,11 @@ class Shear(Problem):
     cosmology: ClassVar[tuple[str, ...]]  # the parameters that enter CAMB
 
     @abstractmethod
-    def universe(self, p: Values) -> Universe:
+    def universe(self, p: ByName) -> Universe:
         """Return what CAMB computes, which may raise its ``CAMBError``."""
 
     @abstractmethod
-    def predict(self, universe: Universe, p: Values) -> Float[ndarray, " d"]:
+    def predict(self, universe: Universe, p: ByName) -> Float[ndarray, " d"]:
         """Return what the survey measures in a universe."""
 
     def prediction(self, x: Any) -> Float[ndarray, " d"]:
@@ -63,5 +63,5 @@ class Shear(Problem):
                 values[i] = self.survey.measured.value(found)
         return values
 
-    def _named(self, x: Float[ndarray, " P"]) -> Values:
+    def _named(self, x: Float[ndarray, " P"]) -> ByName:
         return dict(zip(self.parameters, x.tolist(), strict=True))

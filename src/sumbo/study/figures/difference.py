@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from sumbo.drawing import plain
-from sumbo.study.charts import Curve, Difference
+from sumbo.study.charts import Difference, MedianCurve
 from sumbo.study.figures.style import canvas, margins, save
 
 _PAIRS = 3  # problems per row; each has two panels
@@ -58,7 +58,7 @@ def _pair_up(grid: np.ndarray) -> None:
             axes.set_position([box.x0 + move, box.y0, box.width * 0.95, box.height])
 
 
-def _limits(curve: Curve) -> tuple[float, float]:
+def _limits(curve: MedianCurve) -> tuple[float, float]:
     # The first evaluations differ by far more than anything that follows.
     start = len(curve.x) // 5
     low = min(0.0, float(curve.low[start:].min()), float(curve.median.min()))

@@ -1,8 +1,8 @@
 """Weights along the line of sight: where galaxies are, and what lenses them.
 
-A redshift distribution n(z) with nodes becomes a `Kernel` n(χ) of distance, and that
-the lensing efficiency W(χ). Both are interpolating cubic splines, zero outside their
-nodes.
+A redshift distribution n(z) with nodes becomes a `RadialWeight` n(χ) of distance, and
+that the lensing efficiency W(χ). Both are interpolating cubic splines, zero outside
+their nodes.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ NEAREST = 5.0  # Mpc/h, the least lower end of a support
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Kernel:
+class RadialWeight:
     """A weight of distance, with the range that integrals over it cover."""
 
     spline: BSpline
@@ -58,15 +58,15 @@ def shifted(
 
 def number_density(
     universe: Universe, z: Float[ndarray, " n"], density: Float[ndarray, " n"]
-) -> Kernel:
-    """Return the kernel n(χ) = n(z) dz/dχ of galaxies, with integral one."""
+) -> RadialWeight:
+    """Return the weight n(χ) = n(z) dz/dχ of galaxies, with integral one."""
     density = density / _integral(z, density)
     slope = universe.chi.derivative()
     x, y = _trimmed(universe.chi(z), density / slope(z))
-    return _kernel(x, y / _integral(x, y))
+    return _weight(x, y / _integral(x, y))
 
 
-def lensing(universe: Universe, galaxies: Kernel, step: float) -> Kernel:
+def lensing(universe: Universe, galaxies: RadialWeight, step: float) -> RadialWeight:
     """Return the lensing efficiency W(χ) = χ/a ∫_χ n(x) (x − χ)/x dx of galaxies.
 
     It has nodes about every ``step`` Mpc/h. The integrand is an interpolating spline
@@ -82,7 +82,7 @@ def lensing(universe: Universe, galaxies: Kernel, step: float) -> Kernel:
     basis = BSpline.design_matrix(start, total.t, total.k).toarray()
     below = np.einsum("ij,ji->i", basis, total.c[: basis.shape[1]])
     W = chi / universe.scale_factor(chi) * (total(x[-1]) - below)
-    return _kernel(*_trimmed(chi, W))
+    return _weight(*_trimmed(chi, W))
 
 
 def _integral(x: Float[ndarray, " n"], y: Float[ndarray, " n"]) -> float:
@@ -102,7 +102,7 @@ def _trimmed(
     return x[first : last + 1], y[first : last + 1]
 
 
-def _kernel(x: Float[ndarray, " n"], y: Float[ndarray, " n"]) -> Kernel:
+def _weight(x: Float[ndarray, " n"], y: Float[ndarray, " n"]) -> RadialWeight:
     size = np.abs(y)
     share = np.cumsum(size) - size[0]
     lower, upper = np.interp([CLIP, 1 - CLIP], share / share[-1], x)
@@ -110,7 +110,7 @@ def _kernel(x: Float[ndarray, " n"], y: Float[ndarray, " n"]) -> Kernel:
     weight = 0.5 * (size[1:] + size[:-1]) * np.diff(x)
     weight /= weight.sum()
     mean = weight @ middle
-    return Kernel(
+    return RadialWeight(
         spline=cubic(x, y),
         x=x,
         y=y,

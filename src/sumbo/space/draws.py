@@ -30,7 +30,7 @@ KEPT = 64  # points from which walks begin
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Walk:
+class FeasibleDraws:
     """How feasible points are drawn, in the coordinates w of a region.
 
     Attributes:
@@ -66,7 +66,7 @@ class Walk:
         return W
 
 
-def first_points(region: "Region") -> Walk:
+def first_points(region: "Region") -> FeasibleDraws:
     """Return how points are drawn, from points found without any.
 
     Raises:
@@ -89,7 +89,7 @@ def first_points(region: "Region") -> Walk:
         what = _named(region)
         msg = f"constraints: no feasible point was found for {what}. Check that there "
         raise ArgumentError(f"{msg}is one, and widen the constraints or the bounds.")
-    return Walk(region=region, seeds=seeds, share=share, within=within)
+    return FeasibleDraws(region=region, seeds=seeds, share=share, within=within)
 
 
 def rejected(

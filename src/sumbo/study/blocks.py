@@ -1,6 +1,6 @@
 """One file of rows: its columns, its digest, and what a row must fulfil.
 
-The name of a part ends in the digest of its bytes, so that a damaged or edited file is
+The name of a block ends in the digest of its bytes, so that a damaged or edited file is
 recognised. A row keeps the best value after every ask, the CPU time of every ask,
 seeds, versions and revision. It keeps no points and no host.
 """
@@ -89,8 +89,8 @@ def asks(cell: Cell) -> int:
     return -(-cell.acquisitions // cell.batch)
 
 
-def write_part(folder: Path, rows: Sequence[Row]) -> Path:
-    """Return the path of a new part that holds the rows of one method.
+def write_block(folder: Path, rows: Sequence[Row]) -> Path:
+    """Return the path of a new block that holds the rows of one method.
 
     Raises:
         MissingExtraError: If duckdb is not installed.
@@ -107,7 +107,7 @@ def write_part(folder: Path, rows: Sequence[Row]) -> Path:
             tempfile.TemporaryDirectory(prefix=".sumbo-", dir=folder) as private,
             duckdb.connect() as connection,
         ):
-            source, unfinished = Path(private) / "part.json", Path(private) / "part"
+            source, unfinished = Path(private) / "block.json", Path(private) / "block"
             lines = [json.dumps(_values(row), allow_nan=False) for row in rows]
             source.write_text("\n".join(lines), encoding="utf-8")
             table = connection.sql(query, params={"source": str(source)})
@@ -122,8 +122,8 @@ def write_part(folder: Path, rows: Sequence[Row]) -> Path:
     return path
 
 
-def read_part(path: Path) -> Iterator[Row]:
-    """Return the rows of a part, every one checked.
+def read_block(path: Path) -> Iterator[Row]:
+    """Return the rows of a block, every one checked.
 
     Raises:
         MissingExtraError: If duckdb is not installed.
@@ -132,15 +132,15 @@ def read_part(path: Path) -> Iterator[Row]:
     duckdb = _duckdb()
     stem, _, digest = path.stem.rpartition("-")
     if path.suffix != ".parquet" or not stem:
-        msg = f"{path} is no part of a study. Move it away."
+        msg = f"{path} is no block of a study. Move it away."
         raise StudyError(msg)
     if _digest(path) != digest:
         msg = f"{path} is damaged or was changed. Fetch it again or export it again."
         raise StudyError(msg)
     try:
         with duckdb.connect() as connection:
-            part = connection.read_parquet(str(path))
-            found = dict(zip(part.columns, map(str, part.types), strict=True))
+            block = connection.read_parquet(str(path))
+            found = dict(zip(block.columns, map(str, block.types), strict=True))
             if found != _COLUMNS:
                 names = sorted(set(found.items()) ^ set(_COLUMNS.items()))
                 msg = (
@@ -148,7 +148,7 @@ def read_part(path: Path) -> Iterator[Row]:
                     "sumbo that wrote it."
                 )
                 raise StudyError(msg)
-            lines = part.fetchall()
+            lines = block.fetchall()
     except duckdb.Error as error:
         msg = f"{path} cannot be read: {error}"
         raise StudyError(msg) from error
