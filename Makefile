@@ -7,7 +7,7 @@ EXTRAS := plots,games,cosmology,study,cluster,optuna,sklearn
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test lint bench bench-rivals quality faults statistical results docs dist rivals test-bridges test-storage pin clean
+.PHONY: help demo test test-lowest lint bench bench-rivals quality faults statistical results docs paper dist rivals test-bridges test-storage pin clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -26,6 +26,11 @@ lint: $(VENV)/.lint  ## style, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
+	$(BIN)/codespell
+	$(BIN)/proselint --config .proselintrc.json --output-format compact check *.md docs/*.md docs/*/*.md paper/*.md
+
+test-lowest: .venv-lowest/.ready  ## the quick suite with the lowest versions that pyproject allows
+	.venv-lowest/bin/python -m pytest -n 2 -W default -m "not slow and not statistical"
 
 rivals: .venv-rivals/.ready  ## BoTorch and Optuna in an environment of their own, for bench
 
@@ -53,6 +58,9 @@ results: $(VENV)/.test  ## tables and figures of the paper's experiment, from re
 
 docs: $(VENV)/.docs  ## the documentation site, strictly
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+paper: $(VENV)/.paper  ## the paper about the software, as PDF
+	$(BIN)/python paper/build.py
 
 dist: $(VENV)/.docs  ## wheel and sdist
 	$(BIN)/python -m build --outdir dist .
@@ -83,6 +91,18 @@ $(VENV)/.docs: $(VENV)/.test
 	$(PIP) -c constraints.txt --group docs
 	touch $@
 
+$(VENV)/.paper: $(VENV)/.venv pyproject.toml constraints.txt
+	$(PIP) --upgrade "pip>=25.1"
+	$(PIP) -c constraints.txt --group paper
+	touch $@
+
+# uv resolves to the lowest versions; pip cannot.
+.venv-lowest/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/pip install --quiet uv
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct -e ".[plots,study,optuna,sklearn]" --group test
+	touch $@
+
 # torch first: another package would pull the newest build, with gigabytes of CUDA.
 .venv-rivals/.ready: pyproject.toml
 	$(PYTHON) -m venv .venv-rivals
@@ -94,7 +114,7 @@ $(VENV)/.docs: $(VENV)/.test
 pin:  ## write constraints.txt anew from a fresh environment
 	rm -rf .venv-pin && $(PYTHON) -m venv .venv-pin
 	.venv-pin/bin/pip install --quiet --upgrade "pip>=25.1"
-	.venv-pin/bin/pip install --quiet ".[$(EXTRAS)]" --group test --group lint --group docs --group storage
+	.venv-pin/bin/pip install --quiet ".[$(EXTRAS)]" --group test --group lint --group docs --group storage --group paper
 	echo '# Versions that the checks run with: pip install -c constraints.txt. Made by `make pin`.' > constraints.txt
 	.venv-pin/bin/pip freeze --exclude sumbo >> constraints.txt
 	rm -rf .venv-pin
