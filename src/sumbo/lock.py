@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import platform
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,8 @@ from filelock import FileLock, Timeout
 
 from sumbo.errors import CheckpointError, require_path
 
+# An owner has no name for a moment after it takes the lock, and before it ends.
+_NAMELESS_S, _LOOKS = 0.05, 40
 # Longer names, in bytes, leave no room for an ending: file systems take 255.
 _LONGEST_NAME = 200
 
@@ -47,16 +50,13 @@ def exclusive(path: str | os.PathLike[str]) -> Iterator[None]:
     place = beside(target, ".lock")
     lock = FileLock(place, timeout=0)
     try:
-        lock.acquire()
-    except Timeout as error:
-        msg = (
-            f"checkpoint {str(path)!r} is in use by {_owner(place)}. Wait until it "
-            "ends, or pass another path."
-        )
-        raise CheckpointError(msg) from error
+        owner = _acquire(lock, place)
     except OSError as error:
         msg = f"checkpoint {str(path)!r} cannot be locked ({error}). Pass a path in a "
         raise CheckpointError(f"{msg}folder that exists and is writable.") from error
+    if owner is not None:
+        msg = f"checkpoint {str(path)!r} is in use by {owner}. Wait until it ends, or "
+        raise CheckpointError(f"{msg}pass another path.")
     try:
         _sign(place)
         yield
@@ -81,6 +81,21 @@ def waiting(place: Path, seconds: float = 300.0) -> Iterator[None]:
         raise CheckpointError(msg) from error
 
 
+def _acquire(lock: FileLock, place: Path) -> str | None:
+    """Take the lock and return None, or return who holds it."""
+    for _ in range(_LOOKS):
+        try:
+            lock.acquire()
+        except Timeout:
+            owner = _owner(place)
+            if owner is not None:
+                return owner
+            time.sleep(_NAMELESS_S)
+        else:
+            return None
+    return "another process"
+
+
 def _sign(place: Path) -> None:
     owner = {
         "host": platform.node(),
@@ -92,9 +107,10 @@ def _sign(place: Path) -> None:
         place.write_text(json.dumps(owner), encoding="utf-8")
 
 
-def _owner(place: Path) -> str:
+def _owner(place: Path) -> str | None:
+    """Return the owner in words, None if it has no name at the moment."""
     try:
         owner = json.loads(place.read_text(encoding="utf-8"))
         return f"process {owner['pid']} on host {owner['host']}, since {owner['since']}"
     except (OSError, ValueError, LookupError, TypeError):
-        return "another process"
+        return None

@@ -58,15 +58,16 @@ def import_named(name: str) -> ModuleType:
 
 
 class Registry(Generic[T]):
-    """Named objects of one kind, found in the files of a package on first use.
+    """Named objects of one kind, found in the files of packages on first use.
 
-    Third parties join through the entry point group of the package's name, for
-    example ``[project.entry-points."sumbo.methods"]``.
+    Third parties join through the entry point group of a package's name, for
+    example ``[project.entry-points."sumbo.methods"]``. This is how a layer finds what
+    lies above it: nothing else of sumbo imports modules by their names.
     """
 
-    def __init__(self, kind: str, package: str) -> None:
+    def __init__(self, kind: str, *packages: str) -> None:
         self.kind = kind
-        self.package = package
+        self.packages = packages
         self._items: dict[str, T] = {}
         self._loaded = False
         self._loading = False
@@ -132,11 +133,12 @@ class Registry(Generic[T]):
             return
         self._loading = True  # a file that is loaded may look up a name
         try:
-            package = importlib.import_module(self.package)
-            for module in pkgutil.iter_modules(package.__path__):
-                importlib.import_module(f"{self.package}.{module.name}")
-            for point in entry_points(group=self.package):
-                point.load()
+            for name in self.packages:
+                package = importlib.import_module(name)
+                for module in pkgutil.iter_modules(package.__path__):
+                    importlib.import_module(f"{name}.{module.name}")
+                for point in entry_points(group=name):
+                    point.load()
             self._loaded = True
         finally:
             self._loading = False

@@ -1,19 +1,23 @@
 """One owner per run, files that cannot be trusted, evaluations that are repeated."""
 
 import errno
+import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
 from searches import BOX, bowl
 from sumbo import Optimizer, checkpoint, minimize
 from sumbo.errors import CheckpointError
-from sumbo.lock import exclusive
+from sumbo.lock import beside, exclusive
 from sumbo.optimizer import asktell
 
 RUN = {"budget": 6, "n_init": 6, "seed": 3}
@@ -45,6 +49,34 @@ def test_a_lock_of_another_process_holds_until_that_is_killed(tmp_path):
             minimize(bowl, BOX, checkpoint=path, **RUN)
         os.kill(owner.pid, signal.SIGKILL)
     assert minimize(bowl, BOX, checkpoint=path, **RUN).nfev == 6
+
+
+@pytest.fixture
+def nameless(tmp_path):
+    """Return a checkpoint whose lock is held, by a process that gave no name so far."""
+    path = tmp_path / "run.npz"
+    with FileLock(beside(path, ".lock"), thread_local=False) as lock:
+        yield path, lock
+
+
+def test_an_owner_that_just_took_the_lock_is_named_all_the_same(nameless):
+    path, lock = nameless
+    owner = {"pid": 4711, "host": "elsewhere", "since": "2026-03-04T05:06:07+00:00"}
+    sign = threading.Timer(
+        0.2, Path(lock.lock_file).write_text, [json.dumps(owner), "utf-8"]
+    )
+    sign.start()
+    with pytest.raises(CheckpointError, match="in use by process 4711 on host elsewh"):
+        minimize(bowl, BOX, checkpoint=path, **RUN)
+    sign.join()
+
+
+def test_an_owner_that_is_just_ending_is_waited_for(nameless):
+    path, lock = nameless
+    end = threading.Timer(0.2, lock.release)
+    end.start()
+    assert minimize(bowl, BOX, checkpoint=path, **RUN).nfev == 6
+    end.join()
 
 
 def test_a_disk_that_fills_leaves_the_value_in_the_error(tmp_path, monkeypatch):

@@ -8,49 +8,41 @@
 | Z | M arrays (B_m, d_m) | candidate points of each part |
 """
 
-import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sumbo.errors import ArgumentError
 from sumbo.gp.arrays import (
     as_candidates,
     as_data,
     as_matrix,
     as_variances,
-    require_count,
     require_no_contradictions,
-    require_rows,
 )
 from sumbo.gp.cross import Cross
-from sumbo.gp.results import Minimum, Part
-from sumbo.gp.solvers import Dense, Solver
+from sumbo.gp.draws import Draws
+from sumbo.gp.results import Part
+from sumbo.gp.solvers import Solver
 from sumbo.gp.solvers.dense import MomentPullback
 from sumbo.kernels import GroupKernel
-from sumbo.linalg import inverse_lower, one_blas_thread, solve_lower
-from sumbo.registry import Registry
-from sumbo.rng import Seed, as_seed, rng_at
-from sumbo.typing import Domain, Float, ndarray
+from sumbo.linalg import inverse_lower, solve_lower
+from sumbo.typing import Float, ndarray
 from sumbo.values import aligned, as_floats, without_labels
 
 if TYPE_CHECKING:
     from sumbo.gp.model import AdditiveGP
 
-# Samplers live a layer above and register themselves, one file each.
 # Covariances worked on at a time: they stay in the cache.
 PANEL = 32_768
 # Share of the prior variance up to which a variance is rounding.
 ROUNDING = 1e-12
 
-SAMPLERS: Registry[Callable[..., list[Any]]] = Registry("how", "sumbo.sampling")
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Posterior:
+class Posterior(Draws):
     """The distribution of all parts given observations of their sum.
 
     With the ``Dense`` solver, the default, everything is exact and available. With the
@@ -120,20 +112,6 @@ class Posterior:
     def covariance(self) -> Float[ndarray, "N N"]:
         """The covariance Σ_m K_m + τ²I of the observations, jitter included."""
         return self._exact("covariance").covariance
-
-    def _exact(self, what: str) -> Dense:
-        """Return the exact solver.
-
-        Raises:
-            ArgumentError: If the posterior has another one.
-        """
-        if isinstance(self.solver, Dense):
-            return self.solver
-        msg = (
-            f"{what} needs the exact posterior, this one has {self.N} points and "
-            "how='iterative'. Condition on fewer points with how='exact'."
-        )
-        raise ArgumentError(msg)
 
     # ------------------------------------------------------------------ the sum
     def predict(self, X_new: Any) -> tuple[Float[ndarray, " n"], Float[ndarray, " n"]]:
@@ -312,85 +290,6 @@ class Posterior:
             require_no_contradictions(X, values, exact.known)
         return replace(self, X=X, y=values, solver=exact)
 
-    # ------------------------------------------------------------------ draws
-    def sample(
-        self,
-        Z: Any,
-        n: int = 1,
-        how: str = "joint",
-        seed: Seed = None,
-        workers: int = 1,
-    ) -> list[Float[ndarray, "..."]]:
-        """Return n draws of every part at its candidates: M arrays (n, B_m).
-
-        Args:
-            Z: One array (B_m, d_m) per group.
-            n: The number of draws.
-            how: ``"joint"`` (exact, by Matheron's rule; linear in the points for long
-                lists of a Matérn part of one coordinate), ``"sequential"`` (exact, the
-                corrected recursion of the paper), ``"naive"`` (exact, one Cholesky of
-                everything) or ``"marginal"`` (parts independent: the additive
-                approximation). An iterative posterior has ``"joint"`` only.
-            seed: A number, or None for fresh randomness.
-            workers: Threads over groups; the draws do not depend on it.
-
-        Raises:
-            ArgumentError: If an argument has a value that cannot be used.
-        """
-        sampler = SAMPLERS.get(how)
-        if how != "joint":
-            self._exact(f"how={how!r}")
-        Z = as_candidates(Z, self.gp.groups)
-        for name, value in (("n", n), ("workers", workers)):
-            require_count(name, value)
-        rng = rng_at(as_seed(seed), f"sample {how}")
-        with one_blas_thread():
-            return sampler(rng, self, Z, int(n), workers=int(workers))
-
-    def sample_sum(
-        self, X: Any, n: int = 1, seed: Seed = None
-    ) -> Float[ndarray, "n b"]:
-        """Return n draws (n, rows) of the sum f at whole points.
-
-        The draws are joint over parts and points, and memory is linear in the rows:
-        50 000 are possible. Draws are exact, except for parts of several coordinates at
-        more than 1 500 distinct places: their mean and covariance are exact, and the
-        shape of the joint distribution is normal to O(F^-½) for F ≥ 64 random
-        frequencies; see ``sumbo.sampling.sums``.
-
-        Args:
-            X: Points (rows, P) of the cube.
-            n: The number of draws.
-            seed: A number, or None for fresh randomness.
-        """
-        X = require_rows(as_matrix(X, self.gp.dim, "X"), "X")
-        require_count("n", n)
-        rng = rng_at(as_seed(seed), "sample sum")
-        sampling = importlib.import_module(SAMPLERS.package)  # a layer above
-        with one_blas_thread():
-            return sampling.sample_sum(rng, self, X, int(n))
-
-    def minimum(
-        self, n: int = 200, seed: Seed = None, domain: Domain | None = None
-    ) -> Minimum:
-        """Return n joint draws of min f and of its place: ``Minimum(values, points)``.
-
-        ``minimum().interval()`` is a credible interval of the optimum. The draws
-        respect the covariance between parts: an interval from independent draws of the
-        parts would not get narrower with more data.
-
-        Args:
-            n: The number of draws.
-            seed: A number, or None for fresh randomness.
-            domain: A ``Space`` whose representable points are minimised over; default
-                the whole unit cube.
-        """
-        self._exact("minimum")
-        require_count("n", n)
-        rng = rng_at(as_seed(seed), "minimum")
-        search = importlib.import_module("sumbo.search")  # layers above
-        return search.sample_minimum(rng, self, int(n), domain)
-
     def inflation(self, X: Any) -> Float[ndarray, " b"]:
         """Return Σ_m σ_m² / σ² at whole points: what independent draws would add.
 
@@ -408,13 +307,3 @@ class Posterior:
         ratio = np.full(len(X), np.inf)
         ratio[total <= known] = 1.0
         return np.divide(total, var, out=ratio, where=var > known)
-
-    def sample_path(self, seed: Seed = None, **settings: Any) -> Any:
-        """Return one joint draw as a function on the whole cube, with gradients.
-
-        See ``sumbo.sampling.paths.Path``: call it, or its ``parts``.
-        """
-        self._exact("sample_path")
-        rng = rng_at(as_seed(seed), "sample path")
-        sampling = importlib.import_module(SAMPLERS.package)  # a layer above
-        return sampling.sample_path(rng, self, **settings)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sumbo.errors import ArgumentError
-from sumbo.gp import Posterior
+from sumbo.gp import DRAWS, Posterior
 from sumbo.gp.arrays import as_matrix
 from sumbo.kernels import GroupKernel
 from sumbo.linalg import one_blas_thread
@@ -70,6 +70,7 @@ class Path:
         return 1 + max(p for group in self.groups for p in group)
 
 
+@DRAWS.register("path")
 def sample_path(
     rng: np.random.Generator, post: Posterior, features: int = 1024
 ) -> Path:

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sumbo.gp import Posterior
+from sumbo.gp import DRAWS, Posterior
 from sumbo.gp.solvers.semiseparable import multiply_markov
 from sumbo.gp.solvers.statespace import is_markov
 from sumbo.kernels import GroupKernel
@@ -67,6 +67,7 @@ class Places(NamedTuple):
         return cls(found, which.reshape(-1))
 
 
+@DRAWS.register("sum")
 def sample_sum(
     rng: np.random.Generator,
     post: Posterior,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sumbo.data import prepare
-from sumbo.gp import Minimum, Posterior
+from sumbo.gp import DRAWS, Minimum, Posterior
 from sumbo.linalg import one_blas_thread
 from sumbo.rng import split
 from sumbo.sampling.expansion import Draw, expand_joint
@@ -37,6 +37,7 @@ class Cube:
         return np.clip(U, 0.0, 1.0)
 
 
+@DRAWS.register("minimum")
 def sample_minimum(
     rng: np.random.Generator,
     post: Posterior,

@@ -54,7 +54,7 @@ def _check_class(name: str) -> None:
         _check_frozen(cls.remembers)
     package, _, file = cls.__module__.rpartition(".")
     require(
-        package != DECOMPOSITIONS.package or file == name,
+        package not in DECOMPOSITIONS.packages or file == name,
         f"is registered in {file}.py. Name the file as the decomposition",
     )
 

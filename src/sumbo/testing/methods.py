@@ -50,7 +50,7 @@ def check_listing(name: str, settings: Settings) -> None:
         require(isinstance(make(name, **settings), Method), "lacks a part of Method")
         package, _, file = cls.__module__.rpartition(".")
         require(
-            package != METHODS.package or file == name,
+            package not in METHODS.packages or file == name,
             f"is registered in {file}.py. Name the file as the method",
         )
         for attribute in ("label", "cite"):

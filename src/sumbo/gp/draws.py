@@ -1,0 +1,128 @@
+"""Draws from a posterior, whose code lies in layers above and registers itself."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sumbo.errors import ArgumentError
+from sumbo.gp.arrays import as_candidates, as_matrix, require_count, require_rows
+from sumbo.gp.results import Minimum
+from sumbo.gp.solvers import Dense, Solver
+from sumbo.linalg import one_blas_thread
+from sumbo.registry import Registry
+from sumbo.rng import Seed, as_seed, rng_at
+from sumbo.typing import Domain, Float, ndarray
+
+if TYPE_CHECKING:
+    from sumbo.gp.model import AdditiveGP
+
+# Draws of the parts at their candidates, by ``how``: one file of ``sampling`` each.
+SAMPLERS: Registry[Callable[..., list[Any]]] = Registry("how", "sumbo.sampling")
+# Draws of something else: of the sum, of a path, of the minimum of the sum.
+DRAWS: Registry[Callable[..., Any]] = Registry("draw", "sumbo.sampling", "sumbo.search")
+
+
+class Draws:
+    """The methods of a posterior that draw from it."""
+
+    gp: "AdditiveGP"
+    X: Float[ndarray, "N P"]
+    solver: Solver
+
+    def sample(
+        self,
+        Z: Any,
+        n: int = 1,
+        how: str = "joint",
+        seed: Seed = None,
+        workers: int = 1,
+    ) -> list[Float[ndarray, "..."]]:
+        """Return n draws of every part at its candidates: M arrays (n, B_m).
+
+        Args:
+            Z: One array (B_m, d_m) per group.
+            n: The number of draws.
+            how: ``"joint"`` (exact, by Matheron's rule; linear in the points for long
+                lists of a Matérn part of one coordinate), ``"sequential"`` (exact, the
+                corrected recursion of the paper), ``"naive"`` (exact, one Cholesky of
+                everything) or ``"marginal"`` (parts independent: the additive
+                approximation). An iterative posterior has ``"joint"`` only.
+            seed: A number, or None for fresh randomness.
+            workers: Threads over groups; the draws do not depend on it.
+
+        Raises:
+            ArgumentError: If an argument has a value that cannot be used.
+        """
+        sampler = SAMPLERS.get(how)
+        if how != "joint":
+            self._exact(f"how={how!r}")
+        Z = as_candidates(Z, self.gp.groups)
+        for name, value in (("n", n), ("workers", workers)):
+            require_count(name, value)
+        rng = rng_at(as_seed(seed), f"sample {how}")
+        with one_blas_thread():
+            return sampler(rng, self, Z, int(n), workers=int(workers))
+
+    def sample_sum(
+        self, X: Any, n: int = 1, seed: Seed = None
+    ) -> Float[ndarray, "n b"]:
+        """Return n draws (n, rows) of the sum f at whole points.
+
+        The draws are joint over parts and points, and memory is linear in the rows:
+        50 000 are possible. Draws are exact, except for parts of several coordinates at
+        more than 1 500 distinct places: their mean and covariance are exact, and the
+        shape of the joint distribution is normal to O(F^-½) for F ≥ 64 random
+        frequencies; see ``sumbo.sampling.sums``.
+
+        Args:
+            X: Points (rows, P) of the cube.
+            n: The number of draws.
+            seed: A number, or None for fresh randomness.
+        """
+        X = require_rows(as_matrix(X, self.gp.dim, "X"), "X")
+        require_count("n", n)
+        rng = rng_at(as_seed(seed), "sample sum")
+        with one_blas_thread():
+            return DRAWS.get("sum")(rng, self, X, int(n))
+
+    def minimum(
+        self, n: int = 200, seed: Seed = None, domain: Domain | None = None
+    ) -> Minimum:
+        """Return n joint draws of min f and of its place: ``Minimum(values, points)``.
+
+        ``minimum().interval()`` is a credible interval of the optimum. The draws
+        respect the covariance between parts: an interval from independent draws of the
+        parts would not get narrower with more data.
+
+        Args:
+            n: The number of draws.
+            seed: A number, or None for fresh randomness.
+            domain: A ``Space`` whose representable points are minimised over; default
+                the whole unit cube.
+        """
+        self._exact("minimum")
+        require_count("n", n)
+        rng = rng_at(as_seed(seed), "minimum")
+        return DRAWS.get("minimum")(rng, self, int(n), domain)
+
+    def sample_path(self, seed: Seed = None, **settings: Any) -> Any:
+        """Return one joint draw as a function on the whole cube, with gradients.
+
+        See ``sumbo.sampling.paths.Path``: call it, or its ``parts``.
+        """
+        self._exact("sample_path")
+        rng = rng_at(as_seed(seed), "sample path")
+        return DRAWS.get("path")(rng, self, **settings)
+
+    def _exact(self, what: str) -> Dense:
+        """Return the exact solver.
+
+        Raises:
+            ArgumentError: If the posterior has another one.
+        """
+        if isinstance(self.solver, Dense):
+            return self.solver
+        msg = (
+            f"{what} needs the exact posterior, this one has {len(self.X)} points and "
+            "how='iterative'. Condition on fewer points with how='exact'."
+        )
+        raise ArgumentError(msg)
