@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from inspect import signature
 from typing import Any, TypeVar
 
@@ -266,13 +266,19 @@ def _require_known(options: Callable[..., Any], how: str, settings: Any) -> None
     Raises:
         ArgumentError: If one is not; the nearest names are suggested.
     """
-    parameters = signature(options).parameters.values()
-    known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     for name in settings:
+        known = _settings_of(options)
         if name not in known:
             hint = nearest(name, known) if known else "It has no settings."
             msg = f"{name}={settings[name]!r} is no setting of how={how!r}. {hint}"
             raise ArgumentError(msg)
+
+
+@cache
+def _settings_of(options: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the keyword arguments, read once: it costs as much as a likelihood."""
+    parameters = signature(options).parameters.values()
+    return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
 
 
 def _cut(

@@ -52,7 +52,8 @@ def distinct(
     those of the space; a context, which has no constraints, brings its own.
     """
     snap = snap or space.snap
-    taken = {_key(space, row) for row in seen + 0.0}  # + 0.0: −0.0 equals 0.0
+    seen = _keyed(space, seen + 0.0)  # + 0.0: −0.0 equals 0.0
+    taken = {row.tobytes() for row in seen}
     out = representable(space, U, snap)
     for i in range(len(out)):
         if _key(space, out[i]) in taken:
@@ -70,12 +71,17 @@ def representable(
 
 
 def _key(space: Space, u: Float[ndarray, " P"]) -> bytes:
-    """Return what is equal for equal points.
+    """Return what is equal for equal points."""
+    return _keyed(space, u).tobytes()
+
+
+def _keyed(space: Space, U: Float[ndarray, "*n P"]) -> Float[ndarray, "*n P"]:
+    """Return numbers that are equal for equal points.
 
     Equations are met to rounding: under constraints, points that differ by rounding
     are equal.
     """
-    return (u if space.region is None else np.round(u, _DIGITS) + 0.0).tobytes()
+    return U if space.region is None else np.round(U, _DIGITS) + 0.0
 
 
 def _another(

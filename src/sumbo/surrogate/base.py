@@ -1,6 +1,7 @@
 """``Surrogate``: the model of the objective, given all observations."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -180,7 +181,7 @@ class Fit(State):
             weight=weight,
         )
 
-    @property
+    @cached_property
     def gp(self) -> AdditiveGP:
         """The model, rounded as if it came from a file: resuming is exact."""
         return AdditiveGP.from_log(self.groups, self.log_theta, self.mean, self.kernel)
