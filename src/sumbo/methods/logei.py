@@ -106,7 +106,7 @@ class LogExpectedImprovement(AdditiveModel, Method):
         """Return maximisers, one after the other, then the minimisers of draws."""
         surrogate, state = self.update(rng, state, data, q)
         info, data = Info.of(surrogate), surrogate.data
-        unbelieved, surrogate = surrogate, surrogate.fantasised(data.pending)
+        given, surrogate = surrogate, surrogate.fantasised(data.pending)
         out = np.empty((q, data.domain.dim))
         count = self._draws(data, q)
         explores = self._explores(data)
@@ -116,7 +116,7 @@ class LogExpectedImprovement(AdditiveModel, Method):
             if i + 1 < q - count:
                 surrogate = surrogate.fantasised(out[i : i + 1])
         if count:
-            out[q - count :] = _draw_minimisers(rng, unbelieved, count)
+            out[q - count :] = _draw_minimisers(rng, given, count)
         return out, state, info
 
     def choose(
