@@ -114,7 +114,7 @@ def listing(rng: np.random.Generator, s: Setting, n: int) -> list[np.ndarray]:
 
 
 def check_contestants() -> str:
-    """Return a sentence on whether all exact contestants draw from the same distribution.
+    """Return a sentence on whether all exact contestants have the same distribution.
 
     A benchmark of something else would be worthless: mean and covariance of 20 000
     draws are compared with the exact ones, as z-scores.

@@ -64,7 +64,7 @@ def contestants(
 
 
 def check_contestants() -> str:
-    """Return a sentence on whether both draw from the same distribution, and differ at all."""
+    """Return a sentence on whether both have one distribution, and differ at all."""
     post, Z = setting(3, 600, 6)
     mean = np.concatenate([part.mean for part in post.parts(Z)])
     cov = post.joint_covariance(Z)
