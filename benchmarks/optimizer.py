@@ -6,10 +6,10 @@
 Quality: the median gap to the minimum of `ts` on ten-dimensional random additive
 functions, 20 uniform points and 100 acquisitions. Cost, with --rows: CPU seconds per
 ask over such a run with 10 and with 60 coordinates, of `minimize` with default
-settings and of `ts` with known structure, as ratios to Optuna's GPSampler and BoTorch's LogEI in the
-same run of this program, in turns, the median of three for Optuna; they live in an
-environment of their own (`make rivals`), and BoTorch takes long: minutes for 10
-coordinates.
+settings and of `ts` with known structure, as ratios to Optuna's GPSampler and
+BoTorch's LogEI in the same run of this program, in turns, the median of three for
+Optuna; they live in an environment of their own (`make rivals`), and BoTorch takes
+long: minutes for 10 coordinates.
 """
 
 import argparse
