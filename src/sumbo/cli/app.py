@@ -1,14 +1,60 @@
 """The ``sumbo`` command and its sub-commands."""
 
+import importlib
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 import sumbo
-from sumbo.cli import demo, listings, minimize, output, study
-from sumbo.cli.parameters import Ordered
-from sumbo.errors import SumboError
+from sumbo.cli import output
+
+# Sub-commands in the order of the help page: where they are, and their first line.
+# They are imported when they are called, so that the help page needs none of them.
+COMMANDS = {
+    "minimize": (
+        "sumbo.cli.minimize:minimize",
+        "Minimise, or maximise, a Python function or a program.",
+    ),
+    "methods": (
+        "sumbo.cli.listings:methods",
+        "List the methods, or the settings of one.",
+    ),
+    "problems": (
+        "sumbo.cli.listings:problems",
+        "List the test problems, or describe and draw one.",
+    ),
+    "demo": (
+        "sumbo.cli.demo:demo",
+        "Run a small study end to end: table, figures and report, in two minutes.",
+    ),
+    "study": ("sumbo.cli.study:app", "Run, watch, report and export a study."),
+}
+_SETTINGS = {"help_option_names": ["-h", "--help"]}
+
+
+class _Deferred(TyperGroup):
+    """A group whose commands are imported when one of them is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the name, the command and the arguments that are left."""
+        name, _, rest = super().resolve_command(ctx, args)
+        return name, None if name is None else command(name), rest
+
+
+def command(name: str) -> Any:
+    """Return the sub-command of that name, imported now."""
+    module, _, attribute = COMMANDS[name][0].partition(":")
+    found = getattr(importlib.import_module(module), attribute)
+    if isinstance(found, typer.Typer):
+        return get_command(found)
+    from sumbo.cli.parameters import Ordered
+
+    single = typer.Typer(add_completion=False, context_settings=_SETTINGS)
+    single.command(name, cls=Ordered)(found)
+    return get_command(single)
 
 
 class _Typer(typer.Typer):
@@ -18,7 +64,11 @@ class _Typer(typer.Typer):
         output.survive_odd_text()
         try:
             return super().__call__(*args, **kwargs)
-        except (SumboError, OSError, MemoryError) as error:
+        except Exception as error:
+            from sumbo.errors import SumboError  # after NumPy, which help needs not
+
+            if not isinstance(error, SumboError | OSError | MemoryError):
+                raise
             reason = str(error) or type(error).__name__
             line = output.marked("Error:", "bold red", reason)
             output.console(stderr=True, soft_wrap=True).print(line)
@@ -27,10 +77,11 @@ class _Typer(typer.Typer):
 
 app = _Typer(
     name="sumbo",
+    cls=_Deferred,
     help="Bayesian optimization for functions that are (nearly) sums of parts.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=_SETTINGS,
 )
 
 
@@ -52,8 +103,9 @@ def main(
     del version
 
 
-app.command("minimize", cls=Ordered)(minimize.minimize)
-app.command("methods")(listings.methods)
-app.command("problems")(listings.problems)
-app.command("demo")(demo.demo)
-app.add_typer(study.app, name="study")
+def _placeholder() -> None:
+    """Stand for a command that is not imported yet."""
+
+
+for _name, (_, _line) in COMMANDS.items():
+    app.command(_name, help=_line)(_placeholder)

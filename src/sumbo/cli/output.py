@@ -8,9 +8,6 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from sumbo.errors import ArgumentError
-from sumbo.study.storage import write_atomically
-
 
 def console(**settings: Any) -> Console:
     """Return a console that prints text as it is, square brackets included."""
@@ -36,6 +33,8 @@ def require_writable(option: str, path: Path) -> None:
     Raises:
         ArgumentError: If it cannot.
     """
+    from sumbo.errors import ArgumentError  # slow to import, as is the study below
+
     try:
         if path.is_dir():
             raise IsADirectoryError(f"it is a folder: {str(path)!r}")
@@ -56,6 +55,8 @@ def write_text(path: Path, text: str) -> None:
         OSError: If the file cannot be written.
         StudyError: Likewise.
     """
+    from sumbo.study.storage import write_atomically
+
     if path.exists() and not path.is_file():
         path.write_text(text, encoding="utf-8")
     else:

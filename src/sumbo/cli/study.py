@@ -16,6 +16,7 @@ from sumbo.study import tables
 app = typer.Typer(
     help="Run, watch, report and export a study.",
     no_args_is_help=True,
+    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
