@@ -13,7 +13,8 @@ from sumbo.errors import ArgumentError, SumboError
 from sumbo.gp import AdditiveGP
 from sumbo.gp.observed import fit_to
 from sumbo.methods import names
-from sumbo.optimizer.recommend import Recommendation, in_users_units, recommended_row
+from sumbo.optimizer.predict import in_users_units
+from sumbo.optimizer.recommend import Recommendation, recommended_row
 from sumbo.rng import rng_at
 from sumbo.space import Space
 from sumbo.surrogate.base import single
@@ -266,14 +267,16 @@ def test_moments_in_the_users_units_are_those_of_many_draws():
     which = rng.choice(2, size=400_000, p=weights)
     z = means[which] + np.array(sds)[which] * rng.standard_normal(400_000)
     y = transform.inverse(z)
-    mean, sd = in_users_units(transform, weights, means, np.array(sds))
+    columns = means[:, None], np.array(sds)[:, None]
+    (mean,), (sd,) = in_users_units(transform, weights, *columns)
     assert mean == pytest.approx(y.mean(), rel=0.01)
     assert sd == pytest.approx(y.std(), rel=0.02)
 
 
 def test_moments_of_standardised_values_are_exact():
     transform = Transform(kind="standardise", anchor=1e6, mean=-2.5, sd=3.7)
-    mean, sd = in_users_units(transform, np.ones(1), np.array([0.31]), np.array([2e-7]))
+    means, sds = np.array([[0.31, 2.6]]), np.array([[2e-7, 0.4]])
+    (mean, _), (sd, _) = in_users_units(transform, np.ones(1), means, sds)
     assert mean == pytest.approx(1e6 - 2.5 + 3.7 * 0.31, rel=1e-15)
     assert sd == pytest.approx(3.7 * 2e-7, rel=1e-4)
 

@@ -5,13 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Shaped
 
-from sumbo.data import Transform
+from sumbo.optimizer.predict import in_users_units
 from sumbo.surrogate import Surrogate
 from sumbo.typing import Float, ndarray
-
-# Nodes of the Gauss-Hermite rule for moments in the user's units; exact for
-# standardised values, and to five digits for logarithms with a deviation of 1.
-NODES = 40
 
 
 class Recommendation(NamedTuple):
@@ -56,23 +52,6 @@ def recommended_row(
     best = int(np.argmin(surrogate.weights @ means))
     sds = np.sqrt([var[best] for _, var in moments])
     mean, sd = in_users_units(
-        surrogate.transform, surrogate.weights, means[:, best], sds
+        surrogate.transform, surrogate.weights, means[:, [best]], sds[:, None]
     )
-    return Choice(int(rows[best]), mean, sd)
-
-
-def in_users_units(
-    transform: Transform,
-    weights: Float[ndarray, " S"],
-    means: Float[ndarray, " S"],
-    sds: Float[ndarray, " S"],
-) -> tuple[float, float]:
-    """Return mean and standard deviation of y where z is a mixture of normals."""
-    nodes, shares = np.polynomial.hermite_e.hermegauss(NODES)
-    shares = np.outer(weights / weights.sum(), shares / shares.sum())
-    z = means[:, None] + np.outer(sds, nodes)
-    # Around the value at the mean, so that nothing cancels.
-    center = float(transform.inverse(np.asarray(weights @ means / weights.sum())))
-    values = transform.inverse(z) - center
-    mean = float(np.sum(shares * values))
-    return center + mean, float(np.sqrt(np.sum(shares * (values - mean) ** 2)))
+    return Choice(int(rows[best]), float(mean[0]), float(sd[0]))

@@ -10,6 +10,7 @@ from scipy.optimize import OptimizeResult
 
 from sumbo.errors import MissingExtraError
 from sumbo.optimizer.asktell import Optimizer
+from sumbo.optimizer.predict import Prediction
 from sumbo.optimizer.recommend import Recommendation
 from sumbo.optimizer.violation import best_of, why_none
 from sumbo.space import Categorical
@@ -32,6 +33,13 @@ class Result(OptimizeResult):
         See ``Optimizer.recommend``. With noise it is better than ``x``.
         """
         return self["optimizer"].recommend()
+
+    def predict(self, X: Any) -> Prediction:
+        """Return what the model expects at points: (mean, sd) in your units.
+
+        See ``Optimizer.predict``.
+        """
+        return self["optimizer"].predict(X)
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per evaluation, in their order.

@@ -11,6 +11,7 @@ from sumbo.gp import Posterior
 from sumbo.optimizer.context import Context
 from sumbo.optimizer.engine import Engine, Failure, Snapshot, settings_of
 from sumbo.optimizer.files import name_of
+from sumbo.optimizer.predict import Prediction, predicted
 from sumbo.optimizer.recommend import Recommendation, recommended_row
 from sumbo.optimizer.violation import best_row, feasible_values
 from sumbo.space import Outcome, Space
@@ -66,6 +67,37 @@ class RunView:
         choice = recommended_row(surrogate, history.U, y)
         x = self.space.points(history.X[choice.row : choice.row + 1])[0]
         return Recommendation(x, self._sign * choice.mean, choice.sd)
+
+    def predict(self, X: Any) -> Prediction:
+        """Return what the model expects of the objective at points: (mean, sd).
+
+        Both are in your units and sign, and do not include the noise of evaluations.
+        The mean of transformed values is mapped back exactly, not as their median.
+
+        Args:
+            X: Points: an array with a row each, one point, a dictionary, a list of
+                dictionaries, or a DataFrame with a column per parameter.
+
+        Raises:
+            SumboError: If there is no model: too few values, or a method without one.
+
+        Examples:
+            >>> import sumbo
+            >>> opt = sumbo.Optimizer({"a": (0.2, 1.7), "b": (3.0, 9.0)}, seed=1)
+            >>> X = opt.ask(20)
+            >>> opt.tell(X, 40.0 * X[:, 0] - X[:, 1])
+            >>> mean, sd = opt.predict({"a": 0.9, "b": 5.0})
+            >>> mean.round(1).tolist()
+            [31.0]
+        """
+        U = self.space.encode(X)
+        surrogate = self.surrogate() if np.isfinite(self.y).any() else None
+        if surrogate is None:
+            N = int(np.isfinite(self.y).sum())
+            msg = f"method={self.method_name!r} has no model of {N} values. Tell more "
+            raise SumboError(f"{msg}values, or use a method with a model.")
+        mean, sd = predicted(surrogate, U)
+        return Prediction(self._sign * mean, sd)
 
     def best_in(self, context: Mapping[str, Any]) -> tuple[ndarray, float]:
         """Return the best feasible point told in a context, and its value.
