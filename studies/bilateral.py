@@ -1,97 +1,97 @@
-"""Play the problems of ``bilateral.toml``; write rows and a table of comparisons.
+"""Play what ``bilateral.toml`` lists; write rows and a table of comparisons.
 
-    python studies/bilateral.py [FOLDER]
+    python studies/bilateral.py [FOLDER] [summary]
 
-``replicates.csv`` has one row per replicate, ``curves.csv`` the mean regret with its
-standard error at 50 rounds, ``summary.md`` the comparisons of joint and marginal draws:
-two-sided Wilcoxon signed-rank tests over paired replicates, adjusted by Holm's
-procedure as one family. What is in the folder is not played again.
+``replicates.csv`` has one row per replicate and method, with the cumulative regret at
+some rounds; ``interval.csv`` has coverage and width of intervals of the minimum;
+``curves.csv`` and ``summary.md`` follow from the rows. What is in the folder is not
+played again, so that a run that was stopped goes on; ``summary`` as a second argument
+plays nothing.
 """
 
 import csv
 import sys
 import tomllib
+import warnings
 from pathlib import Path
 
 import numpy as np
+from bilateral_runs import batches, intervals, play_choices, play_run
+from bilateral_summary import curves, rounds, summary
 
 from sumbo.decisions import DECISIONS, play
-from sumbo.study.statistics import holm, paired
 
 HERE = Path(__file__).parent
-ROWS = "problem policy replicate total late"
-CURVES = "problem policy round mean error"
+ROWS = ("problem", "policy", "replicate", "rounds", "regret", "late", "asks", "best")
+ROWS = (*ROWS, "curve")
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, *, only_summary: bool = False) -> None:
     """Play what is not there yet, and write the summary."""
     design = tomllib.loads((HERE / "bilateral.toml").read_text())
     folder.mkdir(parents=True, exist_ok=True)
-    rows, curves = read(folder / "replicates.csv"), read(folder / "curves.csv")
-    done = {(row[0], row[1]) for row in rows}
-    for entry in design["problem"]:
-        problem = DECISIONS.get(entry["name"])(seed=design["seed"], **entry["settings"])
-        for policy in entry["policies"]:
-            if (entry["name"], policy) in done:
-                continue
-            regret = play(problem, policy)
-            late = int(problem.rounds * (1 - design["last"]))
-            for r, values in enumerate(regret):
-                total, rest = f"{values.sum():.6g}", f"{values[late:].mean():.6g}"
-                rows.append([entry["name"], policy, str(r), total, rest])
-            curves += curve(entry["name"], policy, regret)
-            write(folder / "replicates.csv", ROWS, rows)
-            write(folder / "curves.csv", CURVES, curves)
-            sys.stderr.write(f"{entry['name']}: {policy}\n")
-    (folder / "summary.md").write_text(summary(rows))
+    rows = read(folder / "replicates.csv")
+    if not only_summary:
+        play_all(folder, design, rows)
+    write(folder / "curves.csv", *curves(rows))
+    (folder / "summary.md").write_text(summary(rows, design))
 
 
-def curve(problem: str, policy: str, regret: np.ndarray) -> list[list[str]]:
-    """Return the mean cumulative regret and its standard error at 50 rounds."""
-    total = regret.cumsum(axis=1)
-    mean = total.mean(axis=0)
-    rounds = np.unique(np.linspace(1, total.shape[1], 50).round().astype(int))
-    error = total.std(axis=0, ddof=1) / np.sqrt(len(total))
-    return [
-        [problem, policy, str(t), f"{mean[t - 1]:.5g}", f"{error[t - 1]:.3g}"]
-        for t in rounds
-    ]
+def play_all(folder: Path, design: dict, rows: list) -> None:
+    """Play what is not among the rows; the runs replicate by replicate."""
+    for entry in design["decision"]:
+        add_decision(folder, design, entry, rows)
+    if not any(row[0] == "batch-box" for row in rows):
+        rows += [
+            row_of(label, policy, r, values, best, design)
+            for label, policy, r, values, best in batches(design)
+        ]
+        write(folder / "replicates.csv", ROWS, rows)
+    if not (folder / "interval.csv").exists():
+        header = ("data", "draws", "replicates", "coverage", "width")
+        write(folder / "interval.csv", header, intervals(design))
+    entries = [*design["run"], design["choose"]]
+    for r in range(max(entry["replicates"] for entry in entries)):
+        for entry in entries:
+            if r < entry["replicates"]:
+                add_runs(folder, design, entry, rows, r)
 
 
-def summary(rows: list[list[str]]) -> str:
-    """Return the regret of every policy, and joint against marginal draws."""
-    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for name, policy, _, total, late in rows:
-        found.setdefault((name, policy), []).append((float(total), float(late)))
-    lines = [
-        "| problem | policy | regret | standard error | late regret per round |",
-        "|---|---|--:|--:|--:|",
-    ]
-    for (name, policy), values in found.items():
-        total, late = np.array(values).T
-        error = total.std(ddof=1) / np.sqrt(len(total))
-        lines.append(
-            f"| {name} | {policy} | {total.mean():.4g} | {error:.2g} | "
-            f"{late.mean():.3g} |"
-        )
-    lines += [
-        "",
-        "| problem | marginal/joint | joint better | joint worse | adjusted p |",
-        "|---|--:|--:|--:|--:|",
-    ]
-    names = [name for name, policy in found if policy == "marginal"]
-    totals = [
-        [np.array(found[name, policy])[:, 0] for policy in ("joint", "marginal")]
-        for name in names
-    ]
-    tests = [paired(a, b) for a, b in totals]
-    adjusted = holm(np.array([test.wilcoxon_p for test in tests]))
-    for name, (a, b), test, p in zip(names, totals, tests, adjusted, strict=True):
-        ratio = b.mean() / a.mean()
-        lines.append(
-            f"| {name} | {ratio:.3g} | {test.wins} | {test.losses} | {p:.2g} |"
-        )
-    return "\n".join(lines) + "\n"
+def add_decision(folder: Path, design: dict, entry: dict, rows: list) -> None:
+    """Play one problem of sequential decisions with each policy."""
+    problem = DECISIONS.get(entry["name"])(seed=design["seed"], **entry["settings"])
+    for policy in entry["policies"]:
+        if any(row[:2] == [entry["label"], policy] for row in rows):
+            continue
+        for r, regret in enumerate(play(problem, policy)):
+            rows.append(row_of(entry["label"], policy, r, regret, regret.min(), design))
+        write(folder / "replicates.csv", ROWS, rows)
+        sys.stderr.write(f"{entry['label']}: {policy}\n")
+
+
+def add_runs(folder: Path, design: dict, entry: dict, rows: list, r: int) -> None:
+    """Play the runs of an optimizer of one replicate."""
+    player = play_run if "acquisitions" in entry else play_choices
+    for method in entry["methods"]:
+        if any(row[:3] == [entry["label"], method, str(r)] for row in rows):
+            continue
+        regret, best = player(design["seed"], entry, method, r)
+        rows.append(row_of(entry["label"], method, r, regret, best, design))
+        write(folder / "replicates.csv", ROWS, rows)
+    sys.stderr.write(f"{entry['label']}: replicate {r}\n")
+
+
+def row_of(
+    label: str, policy: str, r: int, regret: np.ndarray, best: float, design: dict
+) -> list[str]:
+    """Return the row of a replicate; ``asks`` is one more than all if never there."""
+    T, late = len(regret), int(len(regret) * (1 - design["last"]))
+    found = np.flatnonzero(regret <= design["within"])
+    asks = int(found[0]) + 1 if len(found) else T + 1
+    total = regret.cumsum()[rounds(T) - 1]
+    numbers = (f"{v:.6g}" for v in (regret.sum(), regret[late:].mean()))
+    text = " ".join(f"{v:.5g}" for v in total)
+    return [label, policy, str(r), str(T), *numbers, str(asks), f"{best:.6g}", text]
 
 
 def read(path: Path) -> list[list[str]]:
@@ -102,13 +102,20 @@ def read(path: Path) -> list[list[str]]:
         return list(csv.reader(file))[1:]
 
 
-def write(path: Path, header: str, rows: list[list[str]]) -> None:
-    """Write rows as CSV."""
-    with path.open("w", newline="") as file:
+def write(path: Path, header: tuple, rows: list) -> None:
+    """Write rows as CSV; the file is there whole or not at all."""
+    part = path.with_suffix(".part")
+    with part.open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(header.split())
+        writer.writerow(header)
         writer.writerows(rows)
+    part.replace(path)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE.parent / "results/bilateral")
+    warnings.filterwarnings("ignore", "method=.* takes the parts as independent")
+    here = HERE.parent / "results/bilateral"
+    main(
+        Path(sys.argv[1]) if len(sys.argv) > 1 else here,
+        only_summary="summary" in sys.argv[2:],
+    )
