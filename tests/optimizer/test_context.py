@@ -82,6 +82,40 @@ def test_best_in_a_context():
         opt.best_in({"load": 0.6})
 
 
+def test_recommendations_follow_the_context(rng):
+    # The best x is 0.2 + 0.5 z, which the model knows between the contexts told, too.
+    space = [Real("z", 0.0, 1.0), Real("x", -0.3, 1.4)]
+    opt = sumbo.Optimizer(space, seed=5, groups="one", maximize=True)
+    X = np.column_stack([rng.random(40), rng.uniform(-0.3, 1.4, 40)])
+    opt.tell(X, [4.7 - (x - 0.2 - 0.5 * z) ** 2 for z, x in X])
+    for z in (0.23, 0.91):
+        found = opt.recommend(context={"z": z})
+        assert found.x[0] == z
+        assert found.x[1] in X[:, 1]
+        assert found.x[1] == pytest.approx(0.2 + 0.5 * z, abs=0.08)
+        assert found.mean == pytest.approx(4.7, abs=0.01)
+        # The oracle: means of all settings in this context.
+        U = opt.space.encode(np.column_stack([np.full(40, z), X[:, 1]]))
+        data = opt.surrogate().data
+        means = opt.surrogate().posterior.predict_mean(U)
+        assert X[means.argmin(), 1] == found.x[1]
+        least = data.transform.inverse(means.min(keepdims=True))[0]
+        assert least == pytest.approx(-found.mean, rel=1e-3)
+    assert opt.recommend().x.tolist() in X.tolist()
+
+
+def test_recommendations_without_a_model_are_the_best_told_in_the_context():
+    opt = sumbo.Optimizer(SPACE, method="uniform", seed=1)
+    opt.tell([0.5, 0.01, 3, "sum"], 2.3)
+    opt.tell([0.9, 0.01, 3, "sum"], -1.7)
+    opt.tell([0.5, 0.02, 4, "min"], 1.9)
+    found = opt.recommend(context={"load": 0.5})
+    assert list(found.x) == [0.5, 0.02, 4, "min"]
+    assert found.mean == 1.9
+    with pytest.raises(SumboError, match=r"no value has been told in context=.*0\.6"):
+        opt.recommend(context={"load": 0.6})
+
+
 @pytest.mark.parametrize(
     ("context", "named"),
     [
@@ -96,9 +130,14 @@ def test_best_in_a_context():
 )
 def test_what_cannot_be_a_context_is_refused(context, named):
     opt = sumbo.Optimizer(SPACE, seed=1)
+    opt.tell([0.5, 0.01, 3, "sum"], 2.3)
+    for use in (opt.ask, opt.recommend):
+        with pytest.raises(ArgumentError, match=named):
+            use(context=context)
     with pytest.raises(ArgumentError, match=named):
-        opt.ask(context=context)
+        opt.best_in(context)
     assert len(opt.pending) == 0
+    assert opt.y.tolist() == [2.3]
 
 
 def test_a_point_told_without_its_context_is_refused():

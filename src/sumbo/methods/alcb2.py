@@ -78,15 +78,21 @@ class AdditiveLCB(CandidateSearch):
         """Return where the bound is least, each with the earlier ones fantasised."""
         surrogate, state = self.update(split(rng).structure, state, data, q)
         info = Info.of(surrogate)
-        surrogate = surrogate.fantasised(data.pending)
+        listed = table.parts(surrogate.posteriors)
+        pending = data.pending
         left, out = table.open.copy(), np.empty(q, dtype=int)
         for i in range(q):
-            models = list(zip(surrogate.weights, surrogate.posteriors, strict=True))
-            bound = Bound(models=models, beta=self.beta)
-            out[i] = pick(left, bound.at(table.U))
-            left[out[i]] = table.repeats
-            if i + 1 < q:
-                surrogate = surrogate.fantasised(table.U[out[i : i + 1]])
+            if len(pending):
+                surrogate = surrogate.fantasised(pending)
+                listed = [
+                    parts.given(post)
+                    for parts, post in zip(listed, surrogate.posteriors, strict=True)
+                ]
+            bound = np.zeros(len(table.U))
+            for weight, parts in zip(surrogate.weights, listed, strict=True):
+                bound += weight * (parts.mean - self.beta * parts.deviations())
+            out[i] = pick(left, bound)
+            left[out[i]], pending = table.repeats, table.U[out[i : i + 1]]
         return out, state, info
 
     def _minimise(

@@ -99,9 +99,13 @@ class Context:
 
     def decode(self, U: Float[ndarray, "n P"]) -> Shaped[ndarray, "n K"]:
         """Return the points in user units, with the given values exactly."""
-        numbers = self.space.numbers(self.space.decode(U))
-        numbers[:, list(self.numbers)] = list(self.numbers.values())
-        return self.space.points(numbers)
+        return self.space.points(self.moved(self.space.numbers(self.space.decode(U))))
+
+    def moved(self, X: Float[ndarray, "n K"]) -> Float[ndarray, "n K"]:
+        """Return points, as plain numbers, with the given values instead of theirs."""
+        out = X.copy()
+        out[:, list(self.numbers)] = list(self.numbers.values())
+        return out
 
     def matches(self, X: Float[ndarray, "n K"]) -> Bool[ndarray, " n"]:
         """Return which points, as plain numbers, have the given values."""

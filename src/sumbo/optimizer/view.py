@@ -47,7 +47,7 @@ class RunView:
         x = self.space.points(history.X[i : i + 1])[0]
         return x, self._sign * float(history.y[i])
 
-    def recommend(self) -> Recommendation:
+    def recommend(self, context: Mapping[str, Any] | None = None) -> Recommendation:
         """Return the told point whose posterior mean is best: (x, mean, sd).
 
         With noise, the best value told is partly luck, and this point is better. Mean
@@ -55,17 +55,29 @@ class RunView:
         Where noise is more probable than the model of the asks assumes, the
         hyperparameters are fitted once more, with noise expected.
 
+        Args:
+            context: Values of parameters that are given, such as ``{"load": 0.7}``.
+                The told points are then compared as if they had these values, and the
+                one returned has them; it may never have been evaluated. A method
+                without a model compares the points told in exactly this context.
+
         Raises:
             SumboError: If no value has been told yet, or none at a feasible point.
         """
+        given = None if context is None else Context.of(context, self.space)
         history = self._now.history
         best_row(self.space, history, self._engine.limits)  # raises if there is none
         y = feasible_values(self.space, history, self._engine.limits)
         surrogate = self.surrogate()
         if surrogate is not None and getattr(self._engine.method, "fit", "") == "map":
             surrogate = expecting_noise(surrogate)
-        choice = recommended_row(surrogate, history.U, y)
-        x = self.space.points(history.X[choice.row : choice.row + 1])[0]
+        U, X = history.U, history.X
+        if given is not None and surrogate is None:
+            y = self._values_in(given, context)
+        elif given is not None:
+            U, X = given.snap(U), given.moved(X)
+        choice = recommended_row(surrogate, U, y)
+        x = self.space.points(X[choice.row : choice.row + 1])[0]
         return Recommendation(x, self._sign * choice.mean, choice.sd)
 
     def predict(self, X: Any) -> Prediction:
@@ -105,14 +117,24 @@ class RunView:
         Raises:
             SumboError: If no feasible value has been told in this context.
         """
-        given, history = Context.of(context, self.space), self._now.history
-        X, y = history.X, feasible_values(self.space, history, self._engine.limits)
-        there = np.where(given.matches(X), y, np.nan)
+        there = self._values_in(Context.of(context, self.space), context)
+        i = int(np.nanargmin(there))
+        x = self.space.points(self._now.history.X[i : i + 1])[0]
+        return x, float(self.y[i])
+
+    def _values_in(self, given: Context, context: Any) -> Float[ndarray, " N"]:
+        """Return the values told in a context, to be minimised; NaN for the others.
+
+        Raises:
+            SumboError: If there is none that is feasible.
+        """
+        history = self._now.history
+        y = feasible_values(self.space, history, self._engine.limits)
+        there = np.where(given.matches(history.X), y, np.nan)
         if not np.isfinite(there).any():
             msg = f"no value has been told in context={dict(context)!r}"
             raise SumboError(f"{msg}, or none that is feasible.")
-        i = int(np.nanargmin(there))
-        return self.space.points(X[i : i + 1])[0], float(self.y[i])
+        return there
 
     @property
     def pending(self) -> ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 
 from sumbo.gp import AdditiveGP, Posterior
 from sumbo.gp.whitened import Whitened
+from sumbo.search.listed import ListedParts
 from sumbo.typing import Bool, Float, Int, ndarray
 
 # Bytes that what is kept between asks may take; without it every ask starts anew.
@@ -21,6 +22,7 @@ class TableMemory:
 
     def __init__(self) -> None:
         self.known: list[Whitened] = []
+        self.parts: list[ListedParts] = []
 
     def __reduce__(self) -> tuple[type, tuple]:
         return TableMemory, ()
@@ -52,6 +54,23 @@ class Table:
         found = [self._grown(_find(known, p, self.U), p, base) for p in posteriors]
         if sum(8 * w.X.shape[0] * w.C.shape[0] for w in found) <= LIMIT:
             self.memory.known = found
+        return found
+
+    def parts(self, posteriors: Sequence[Posterior]) -> list[ListedParts]:
+        """Return the moments of all parts at the points, per model.
+
+        A resumed run computes them to rounding, which ``pick`` does not see.
+        """
+        found = []
+        for post in posteriors:
+            known = [
+                one
+                for one in self.memory.parts
+                if one.U is self.U and _same(one.gp, post.gp) and one.is_before(post)
+            ]
+            made = known[0].given(post) if known else ListedParts.of(post, self.U)
+            found.append(made)
+        self.memory.parts = found
         return found
 
     def _grown(self, known: Whitened | None, post: Posterior, base: int) -> Whitened:
