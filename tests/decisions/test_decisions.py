@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.linalg import hadamard
 
 from sumbo.decisions import DECISIONS, POLICIES, play
 from sumbo.decisions.belief import Belief
@@ -11,6 +12,7 @@ from sumbo.errors import ArgumentError, UnknownNameError
 
 SMALL = {
     "accept": {"parts_count": 3},
+    "balanced": {"factors": 4, "noise": 0.7},
     "designs": {"parts_count": 3, "count": 4},
     "options": {"parts_count": 3, "count": 4},
     "route": {"steps": 4, "states": 3},
@@ -36,6 +38,9 @@ def every_choice(problem, offers):
     elif name == "team":
         codes = product([0.0, 1.0], repeat=problem.members)
         rows = [code for code in codes if sum(code) == problem.chosen]
+    elif name == "balanced":
+        codes = product([(1.0, 0.0), (0.0, 1.0)], repeat=problem.factors)
+        rows = [np.ravel(code) for code in codes]
     else:
         return offers
     return np.tile(np.array(rows), (problem.replicates, 1, 1))
@@ -124,6 +129,29 @@ def test_the_belief_of_designs_is_the_posterior_of_an_additive_process(rng):
     np.testing.assert_allclose(known.deviations()[2], summed)
 
 
+def test_a_balanced_log_says_all_but_the_total():
+    # The textbook posterior of M effects with unit prior, from rows of ±1.
+    problem = small("balanced", factors=8)
+    known, tau2 = problem.belief(), problem.log_noise**2
+    X = hadamard(8)[1:]
+    assert (X.sum(axis=1) == 0).all()
+    cov = np.linalg.inv(X.T @ X / tau2 + np.eye(8))
+    high = known.cov[0][1::2, 1::2]
+    np.testing.assert_allclose(high, cov, atol=1e-9)
+    mean = cov @ X.T @ problem.log.values[2] / tau2
+    np.testing.assert_allclose(known.mean[2][1::2], mean, atol=1e-9)
+    np.testing.assert_allclose(known.mean[2][::2], -mean, atol=1e-9)
+    one = np.ones(8) / np.sqrt(8)
+    assert one @ high @ one == pytest.approx(1.0)  # the prior: nothing is known
+    assert np.trace(high) - 1.0 < 0.02
+    # Every effect is the same, and the best setting has one level everywhere.
+    best = problem.best(None, problem.theta).reshape(4, 8, 2)
+    assert (best[:, :, 0] == (problem.theta[:, :1] < 0)).all()
+    worth = problem.values(problem.best(None, problem.theta))
+    np.testing.assert_allclose(worth, -np.sqrt(8))
+    assert len({*np.sign(problem.theta[:, 0])}) == 2
+
+
 def test_a_declined_offer_costs_and_teaches_nothing():
     problem = small("accept")
     offers = problem.offers(0)
@@ -139,6 +167,8 @@ def test_bad_settings_are_refused():
         small("team", rounds=0)
     with pytest.raises(ArgumentError, match=r"noise=0\.0"):
         small("team", noise=0.0)
+    with pytest.raises(ArgumentError, match="factors=12 is not a power of 2"):
+        small("balanced", factors=12)
     with pytest.raises(ArgumentError, match="policy='best'"):
         play(small("team"), "best")
     with pytest.raises(UnknownNameError, match="route"):

@@ -55,14 +55,6 @@ class Bound:
         """Return the coordinates of all parts."""
         return tuple(self.models[t.model][1].gp.groups[t.m] for t in self.terms)
 
-    def at(self, U: Float[ndarray, "b P"]) -> Float[ndarray, " b"]:
-        """Return the bound of the sum at whole points."""
-        out = np.zeros(len(U))
-        for i, group in enumerate(self.groups):
-            places, which = np.unique(U[:, list(group)], axis=0, return_inverse=True)
-            out += self.value(i, places)[which.reshape(-1)]
-        return out
-
     def value(self, i: int, z: Float[ndarray, "b d"]) -> Float[ndarray, " b"]:
         """Return part i at points of its coordinates."""
         s, m, _ = self.terms[i]

@@ -15,7 +15,7 @@ from sumbo.typing import Float, Int, ndarray
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Log:
+class EarlierRows:
     """Rows that were observed before the first round, with their values."""
 
     rows: Float[ndarray, "n d"]
@@ -67,11 +67,12 @@ class BalancedLog(Decision):
         return s * np.tile([-1.0, 1.0], self.factors)
 
     @cached_property
-    def log(self) -> Log:
+    def log(self) -> EarlierRows:
         """What was observed before."""
         rows = as_features(hadamard(self.factors)[1:])
         noise = rng_at(self.seed, "log").standard_normal((self.replicates, len(rows)))
-        return Log(rows=rows, values=self.theta @ rows.T + self.log_noise * noise)
+        values = self.theta @ rows.T + self.log_noise * noise
+        return EarlierRows(rows=rows, values=values)
 
     def belief(self) -> Belief:
         """Return what the log says; both coefficients of a factor differ in sign."""

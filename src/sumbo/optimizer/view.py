@@ -1,6 +1,5 @@
 """What can be read of a run: observations, settings, the model, recommendations."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -47,7 +46,7 @@ class RunView:
         x = self.space.points(history.X[i : i + 1])[0]
         return x, self._sign * float(history.y[i])
 
-    def recommend(self, context: Mapping[str, Any] | None = None) -> Recommendation:
+    def recommend(self, context: Any = None) -> Recommendation:
         """Return the told point whose posterior mean is best: (x, mean, sd).
 
         With noise, the best value told is partly luck, and this point is better. Mean
@@ -111,7 +110,7 @@ class RunView:
         mean, sd = predicted(surrogate, U)
         return Prediction(self._sign * mean, sd)
 
-    def best_in(self, context: Mapping[str, Any]) -> tuple[ndarray, float]:
+    def best_in(self, context: Any) -> tuple[ndarray, float]:
         """Return the best feasible point told in a context, and its value.
 
         Raises:

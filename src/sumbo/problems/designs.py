@@ -23,7 +23,7 @@ DESCRIPTION = "a draw from an additive process, and designs to choose from"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Designs(Problem):
+class ListedSum(Problem):
     """A sum of smooth functions of one coordinate; ``designs`` is the list."""
 
     designs: Float[ndarray, "K P"]
@@ -51,7 +51,7 @@ class Designs(Problem):
     cite="wycoff2025",
     description=DESCRIPTION,
 )
-def designs(*, seed: Seed = 0, count: int = 20) -> Designs:
+def designs(*, seed: Seed = 0, count: int = 20) -> ListedSum:
     """Return a draw from a process with twenty parts, and ``count`` random designs.
 
     Each part has a Matérn-5/2 kernel with length-scale 0.3 and variance 1/20. It is
@@ -83,12 +83,12 @@ def designs(*, seed: Seed = 0, count: int = 20) -> Designs:
         "places": np.array(places),
         "weights": np.array(weights),
     }
-    x = _minimizer(Designs(**facts))
-    minimum = float(Designs(**facts).evaluate(x[None])[0])
-    return Designs(**facts, minimum=minimum, minimizer=x)
+    x = _minimizer(ListedSum(**facts))
+    minimum = float(ListedSum(**facts).evaluate(x[None])[0])
+    return ListedSum(**facts, minimum=minimum, minimizer=x)
 
 
-def _minimizer(p: Designs) -> Float[ndarray, " P"]:
+def _minimizer(p: ListedSum) -> Float[ndarray, " P"]:
     """Return where each term is least, to rounding."""
     out = np.empty(p.dim)
     for i in range(p.dim):

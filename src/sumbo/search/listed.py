@@ -34,7 +34,7 @@ class ListedParts:
     U: Float[ndarray, "B P"]
     X: Float[ndarray, "N P"]
     places: tuple[Places, ...]
-    variances: tuple[Float[ndarray, " A"], ...]
+    variances: tuple[Float[ndarray, " _"], ...]
     mean: Float[ndarray, " B"]
 
     @classmethod
