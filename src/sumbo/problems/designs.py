@@ -40,8 +40,10 @@ class ListedSum(Problem):
 
     def part(self, p: int, z: Float[ndarray, " n"]) -> Float[ndarray, " n"]:
         """Return the term of one coordinate."""
-        k = _kernel(self.dim)
-        return k(z[:, None], self.places[p][:, None]) @ self.weights[p]
+        k = _kernel(self.dim)(z[:, None], self.places[p][:, None])
+        # Not k @ w, whose rounding depends on how many points there are: the weights
+        # are large and cancel.
+        return np.einsum("na,a->n", k, self.weights[p])
 
 
 @problem(
