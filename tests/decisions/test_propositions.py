@@ -170,6 +170,51 @@ def test_nothing_is_lost_in_the_expected_next_value(rng):
         assert abs(z) < ALARM
 
 
+def test_variances_of_values_differ_by_the_covariances_of_the_parts():
+    # Proposition 2, part 1, for g_m(x) = w_m x and signs, whose covariances are known
+    # (2/π arcsin ρ); false alarm 2e-6.
+    n, w = 200_000, np.array([0.7, -1.3, 0.9])
+    A = rng_at(12, "covariance", 1).standard_normal((3, 3))
+    cov = A @ A.T
+    scale = np.sqrt(np.diag(cov))
+    rho = cov / np.outer(scale, scale)
+    between = 2 / np.pi * np.arcsin(rho - np.diag(np.diag(rho)))
+    known = Belief(
+        mean=np.zeros((n, 3)), cov=np.tile(cov, (n, 1, 1)), parts=np.arange(3)
+    )
+    found = {}
+    for how in ("joint", "marginal"):
+        values = -np.sign(getattr(known, how)(rng_at(13, how, 1))) @ w
+        found[how] = values.var(), values.var() * np.sqrt(2 / n) * 2
+    difference = found["joint"][0] - found["marginal"][0]
+    error = np.hypot(found["joint"][1], found["marginal"][1])
+    expected = w @ between @ w
+    assert abs(expected) > 2 * ALARM * error  # so that the test sees it
+    assert abs(difference - expected) < ALARM * error
+
+
+@pytest.mark.parametrize("M", [2, 5, 9])
+def test_expected_improvements_differ_at_most_by_the_bound(M):
+    # Proposition 2, part 2: at break-even, b = E g(X) = 0 for symmetric signs. Sums of
+    # signs of random covariances, and the extreme case of equal signs.
+    n = 4_000
+    for trial in range(6):
+        A = rng_at(14, "covariance", M, trial).standard_normal((M, M))
+        cov = A @ A.T if trial else np.ones((M, M))
+        w = rng_at(14, "weights", M, trial).exponential(size=M) if trial else np.ones(M)
+        known = Belief(
+            mean=np.zeros((n, M)), cov=np.tile(cov, (n, 1, 1)), parts=np.arange(M)
+        )
+        gains = {
+            how: np.maximum(np.sign(getattr(known, how)(rng_at(15, how, M))) @ w, 0)
+            for how in ("joint", "marginal")
+        }
+        ratio = gains["joint"].mean() / gains["marginal"].mean()
+        assert ratio <= 2 * np.sqrt(2 * M)
+        if trial == 0:  # the order of the bound is attained
+            assert ratio > 0.9 * np.sqrt(np.pi * M / 2)
+
+
 def test_balanced_data_make_marginal_draws_miss_the_optimum():
     # Proposition 3: all contrasts known, the total not; false alarm 3e-6.
     M, n = 4, 20_000

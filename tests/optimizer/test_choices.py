@@ -143,9 +143,10 @@ def test_ats_and_alcb2_warn_once_about_lists(rng):
             opt.choose(C)
 
 
-def test_ats_warns_once_about_overlapping_groups(rng):
+@pytest.mark.parametrize("method", ["ats", "alcb2"])
+def test_overlapping_groups_are_warned_about_once(method, rng):
     opt = sumbo.Optimizer(
-        [(-1.7, 2.9)] * 3, method="ats", seed=1, n_init=2, groups=[(0, 1), (1, 2)]
+        [(-1.7, 2.9)] * 3, method=method, seed=1, n_init=2, groups=[(0, 1), (1, 2)]
     )
     opt.tell(box(rng, 3), [1.7, 0.4, 0.9])
     with pytest.warns(UserWarning, match="groups overlap"):
@@ -173,6 +174,33 @@ def test_a_run_with_choices_is_resumed_bit_for_bit(method, rng, tmp_path):
         return chosen
 
     assert play(stop=False) == play(stop=True)
+
+
+def test_a_run_with_contexts_choices_and_repeats_is_resumed_bit_for_bit(rng, tmp_path):
+    C, path = box(rng, 25), tmp_path / "run.npz"
+    loads = rng.uniform(-1.7, 2.9, size=12)
+
+    def play(stop):
+        opt = sumbo.Optimizer([(-1.7, 2.9)] * 3, method="ts", seed=6, n_init=4)
+        asked = []
+        for t, load in enumerate(loads):
+            if t % 3 == 0:
+                x = opt.ask(context={"x1": load})
+            else:
+                x = C[opt.choose(C, repeats=t % 3 == 1)]
+            asked.append(tuple(x))
+            if stop:
+                opt.save(path)
+                opt = sumbo.Optimizer.load(path)
+            noise = 0.3 * np.sin(37.0 * t)
+            opt.tell(x, float((x**2).sum() + noise), noise=0.3)
+        return asked, opt.recommend(context={"x1": 0.61}), opt.best_in({"x1": loads[0]})
+
+    once, again = play(stop=False), play(stop=True)
+    assert once[0] == again[0]
+    assert once[1].x.tolist() == again[1].x.tolist()
+    assert once[1][1:] == again[1][1:]
+    assert once[2][1] == again[2][1]
 
 
 def test_minimize_evaluates_a_list_until_none_is_left(rng):
