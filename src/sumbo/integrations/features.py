@@ -1,19 +1,15 @@
-"""The features of a table as coordinates of a model: names, scales and effects."""
+"""The features of a table as coordinates of a model: names and scales."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import qmc
 
 from sumbo.errors import ArgumentError
-from sumbo.gp import AdditiveGP, Posterior
+from sumbo.gp import AdditiveGP
 from sumbo.registry import nearest
 from sumbo.structure import as_groups
 from sumbo.typing import Float, Groups, ndarray
-
-# Pairs of points per feature for the effects inside a part; errors are about 1e-3.
-EFFECTS_EXPONENT = 12
 
 
 def groups_of_features(groups: Any, names: Sequence[str]) -> Groups:
@@ -77,28 +73,3 @@ def checked_lengthscales(lengthscales: Any, P: int) -> Any:
             "array per group."
         )
         raise ArgumentError(msg) from error
-
-
-def total_effects(post: Posterior, m: int) -> Float[ndarray, " d"]:
-    """Return E Var(f̄_m | all but feature j) for each feature j of part m.
-
-    f̄_m is the posterior mean, x uniform on the range of the observed points. Half the
-    mean squared change when x_j is drawn anew is this variance.
-    """
-    group = list(post.gp.groups[m])
-    d = len(group)
-    if d == 1:
-        return np.ones(1)  # of which a share is all that is asked
-    Xm = post.X[:, group]
-    low, high = Xm.min(axis=0), Xm.max(axis=0)
-    # Fixed scrambling: the same model always gets the same numbers.
-    sobol = qmc.Sobol(2 * d, rng=np.random.default_rng(0))
-    A, B = np.hsplit(sobol.random_base2(EFFECTS_EXPONENT), 2)
-    A, B = low + A * (high - low), low + B * (high - low)
-    before = post.part_mean(m, A)
-    out = np.empty(d)
-    for j in range(d):
-        Z = A.copy()
-        Z[:, j] = B[:, j]
-        out[j] = 0.5 * np.mean((post.part_mean(m, Z) - before) ** 2)
-    return out

@@ -12,14 +12,15 @@ import numpy as np
 from sumbo.errors import ArgumentError, MissingExtraError
 from sumbo.gp import AdditiveGP, Posterior
 from sumbo.gp.fit import FITS
+from sumbo.importance import Importance, importance_of
 from sumbo.integrations.features import (
     checked_lengthscales,
     default_lengthscales,
     groups_of_features,
-    total_effects,
 )
 from sumbo.plots.coordinates import Coordinate
 from sumbo.plots.shares import part_variances
+from sumbo.space.measure import Measure
 from sumbo.typing import Float, ndarray
 
 try:
@@ -61,7 +62,7 @@ class AdditiveGPRegressor(RegressorMixin, BaseEstimator):
         part_names_: The feature names of each part, joined by commas.
         theta_: Logarithms of length-scales, variances and noise, in this order.
         part_importances_: Share of each part in the variance of the prediction.
-        feature_importances_: The same for each feature.
+        feature_importances_: Total Sobol share of each feature, scaled to sum to one.
         n_features_in_: The number of features.
         feature_names_in_: Their names, if X was a data frame.
     """
@@ -287,22 +288,45 @@ class AdditiveGPRegressor(RegressorMixin, BaseEstimator):
         flat = total <= (ROUNDING * float(np.abs(self.posterior_.y).max())) ** 2
         return np.zeros_like(variances) if flat else variances / total
 
+    def importance(
+        self, n: int = 200, seed: int = 0, level: float = 0.95
+    ) -> Importance:
+        """Return a table of the Sobol shares of the features, with intervals.
+
+        Features are taken as independent and uniform on the range of the training
+        data; see ``sumbo.importance.Importance``.
+
+        Args:
+            n: The number of joint draws from the posterior.
+            seed: Of the draws.
+            level: The probability of the intervals.
+        """
+        check_is_fitted(self)
+        low, high = self.posterior_.X.min(axis=0), self.posterior_.X.max(axis=0)
+        measures = [
+            Measure(coordinates=(p,), low=float(a), high=float(b))
+            for p, (a, b) in enumerate(zip(low, high, strict=True))
+        ]
+        return importance_of(
+            [self.posterior_], measures, self._names(), n=n, seed=seed, level=level
+        )
+
     @property
     def feature_importances_(self) -> Float[ndarray, " P"]:
-        """Share of each feature in the variance of the prediction; they sum to one.
+        """Total Sobol share of each feature, ``importance().total``, scaled to sum one.
 
-        A part of one feature gives it the whole of its share. A part of several
-        divides its share in proportion to their total effects on the part, that is
-        the variance that is left when all other features are known: a feature that
-        the part ignores gets nothing.
+        The total share of a feature is that of the variance which is left when all
+        other features are known: a feature that is ignored gets nothing. All are 0 if
+        the prediction is constant.
         """
-        shares = self.part_importances_
-        out = np.zeros(self.n_features_in_)
-        for m, share in enumerate(shares):
-            if share > 0:
-                effects = total_effects(self.posterior_, m)
-                out[list(self.groups_[m])] += share * effects / effects.sum()
-        return out
+        check_is_fitted(self)
+        post, cached = self.posterior_, self.__dict__.get("_total_shares")
+        if cached is None or cached[0] is not post:
+            # Draws take longer than what is expected of an attribute.
+            cached = self._total_shares = (post, self.importance().total)
+        constant = np.ptp(post.y) <= ROUNDING * float(np.abs(post.y).max())
+        total = np.zeros_like(cached[1]) if constant else cached[1]
+        return total / total.sum() if total.any() else total
 
     def _at(self, X: Any) -> tuple[Float[ndarray, "n P"], Posterior]:
         """Return checked points, and the posterior to be evaluated there."""

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult
 
 from sumbo.errors import MissingExtraError
+from sumbo.importance import Importance
 from sumbo.optimizer.asktell import Optimizer
 from sumbo.optimizer.predict import Prediction
 from sumbo.optimizer.recommend import Recommendation
@@ -40,6 +41,15 @@ class Result(OptimizeResult):
         See ``Optimizer.predict``.
         """
         return self["optimizer"].predict(X)
+
+    def importance(
+        self, n: int = 200, seed: int = 0, level: float = 0.95
+    ) -> Importance:
+        """Return how much of the variation of the objective each parameter causes.
+
+        See ``Optimizer.importance``: a table of Sobol shares with intervals.
+        """
+        return self["optimizer"].importance(n=n, seed=seed, level=level)
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per evaluation, in their order.

@@ -7,6 +7,7 @@ import numpy as np
 from sumbo.data import Data
 from sumbo.errors import SumboError
 from sumbo.gp import Posterior
+from sumbo.importance import Importance, importance_of
 from sumbo.optimizer.context import Context
 from sumbo.optimizer.engine import Engine, Failure, Snapshot, settings_of
 from sumbo.optimizer.files import name_of
@@ -14,6 +15,7 @@ from sumbo.optimizer.predict import Prediction, predicted
 from sumbo.optimizer.recommend import Recommendation, recommended_row
 from sumbo.optimizer.violation import best_row, feasible_values
 from sumbo.space import Outcome, Space
+from sumbo.space.measure import measures_of
 from sumbo.surrogate import Surrogate
 from sumbo.surrogate.noise import expecting_noise
 from sumbo.typing import Float, Groups, ndarray
@@ -242,6 +244,50 @@ class RunView:
             return None
         post = surrogate.posterior
         return post.negated() if self._maximize else post
+
+    def importance(
+        self, n: int = 200, seed: int = 0, level: float = 0.95
+    ) -> Importance:
+        """Return how much of the variation of the objective each parameter causes.
+
+        These are Sobol shares of the model for parameters that are independent and
+        uniform in the search space; constraints are ignored. They are those of the
+        values in model units: of their logarithms, if ``transform`` chose these.
+        Plausible structures are averaged with their probabilities.
+
+        Args:
+            n: The number of joint draws from the posterior.
+            seed: Of the draws.
+            level: The probability of the intervals.
+
+        Raises:
+            SumboError: If there is no model: too few values, or a method without one.
+
+        Examples:
+            >>> import sumbo
+            >>> r = sumbo.minimize(
+            ...     lambda x: (x[0] - 0.3) ** 2 + 0.02 * x[1],
+            ...     [(0, 1)] * 2,
+            ...     budget=24,
+            ...     groups="singletons",
+            ...     seed=4,
+            ... )
+            >>> r.importance().total.round(1).tolist()
+            [1.0, 0.0]
+        """
+        surrogate = self.surrogate()
+        if surrogate is None:
+            msg = f"method={self.method_name!r} has no model of {len(self.y)} values"
+            raise SumboError(f"{msg}. Tell more values, or use another method.")
+        return importance_of(
+            surrogate.posteriors,
+            measures_of(self.space),
+            self.space.names,
+            weights=surrogate.weights,
+            n=n,
+            seed=seed,
+            level=level,
+        )
 
     def structures(self) -> list[Groups]:
         """Return groups of parameters that were learned lately, the last ones last.
