@@ -17,7 +17,7 @@ S = TypeVar("S")
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return a sentence that suggests the names closest to ``name``."""
-    known = sorted(known)
+    known = sorted(set(known))
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
     if close:
         return f"Did you mean {' or '.join(repr(c) for c in close)}?"

@@ -88,6 +88,35 @@ def test_evaluations_are_written_and_begin_the_next_run(model, tmp_path):
     assert len(rows_of(second)) == 9
 
 
+def test_outcomes_are_written_and_begin_the_next_run(tmp_path):
+    path = tmp_path / f"beam_{tmp_path.name}.py"
+    path.write_text("def beam(x):\n    return x[0] + 0.3, {'load': 7.9 - 4 * x[0]}\n")
+    first, second, out = (tmp_path / name for name in ("a.csv", "b.csv", "c.json"))
+    run = ("minimize", f"{path}:beam", "--real", "w:0.2:1.9", "--outcome", "load::4.1")
+    invoke(*run, "--budget", 7, *QUICK, "--csv", first)
+    rows = rows_of(first)
+    assert [float(r["load"]) for r in rows] == [7.9 - 4 * float(r["w"]) for r in rows]
+    done = invoke(
+        *run, "--budget", 7, *QUICK, "--data", first, "--csv", second, "--json", out
+    )
+    assert done.exit_code == 0  # the best of the rows that keep the limit
+    assert rows_of(second) == rows
+    found = json.loads(out.read_text())
+    kept = [float(r["value"]) for r in rows if float(r["load"]) <= 4.1]
+    assert found["fun"] == min(kept) == found["recommended"]["mean"]
+    assert found["evaluations"][2]["outcomes"] == {"load": float(rows[2]["load"])}
+
+
+def test_a_quiet_run_without_a_result_says_why(model):
+    done = invoke(
+        "minimize", f"{model}:loss", "--bounds", "0.3:1.9", "--bounds", "0:1",
+        "--bounds", "0:1", "--budget", 2, "--outcome", "s::2", *QUICK,
+    )  # fmt: skip
+    assert done.exit_code == 1
+    assert "no evaluation succeeded; the first failure" in done.output
+    assert "without 's', which has limits" in done.output
+
+
 WRONG_TABLES = {
     "no value column": ("a,b,c\n0.5,2,left\n", r"lacks the columns \['value'\]"),
     "no parameter": ("a,b,value\n0.5,2,3.5\n", r"lacks the columns \['c'\]"),

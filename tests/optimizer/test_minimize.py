@@ -172,6 +172,19 @@ def test_a_budget_below_the_design_shortens_it(tmp_path):
     np.testing.assert_array_equal(longer.x_iters[:7], short.x_iters)
 
 
+def test_an_interrupted_run_continues_with_a_budget_below_its_design(tmp_path):
+    path = tmp_path / "run.npz"
+
+    def interrupt(result):
+        if result.nfev == 3:
+            raise KeyboardInterrupt
+
+    quick(budget=60, n_init=20, checkpoint=path, callback=interrupt)
+    shorter = quick(budget=9, n_init=20, checkpoint=path)
+    whole = quick(budget=20, n_init=20)
+    np.testing.assert_array_equal(shorter.x_iters, whole.x_iters[:9])
+
+
 def test_earlier_data_may_hold_the_answer():
     assert quick(x0=EARLIER[0], y0=-100.0).fun == -100.0
 
@@ -582,7 +595,7 @@ WRONG = {
     "unknown method": ({"method": "tss"}, "method='tss'.*'ts'"),
     "unknown setting": ({"candidate": 9}, "candidate=9.*'candidates'"),
     "unknown argument": ({"callbak": print}, "callbak=.*no argument.*'callback'"),
-    "unknown option": ({"maximise": True}, "maximise=True.*'maximize'"),
+    "unknown option": ({"maximise": True}, r"maximise=True.*mean 'maximize'\?$"),
     "reversed bounds": ({"bounds": [(3.5, 1.5)]}, "reversed"),
     "values without points": ({"y0": [1.5]}, "values without points"),
 }

@@ -475,7 +475,11 @@ def test_an_ask_that_fails_changes_nothing(monkeypatch):
 
 WRONG_ARGUMENTS = {
     "unknown method": ({"method": "tss"}, "method='tss' is unknown.*'ts'"),
-    "unknown setting": ({"candidate": 9}, "candidate=9 is no setting.*'candidates'"),
+    "unknown setting": ({"candidate": 9}, "candidate=9 is no argument.*'candidates'"),
+    "unknown argument": (
+        {"constrains": ["x0 <= 1"]},
+        r"constrains=.*Did you mean 'constraints' or [^,]*$",
+    ),
     "unknown preset": ({"preset": "papr"}, "preset='papr'.*'paper'"),
     "unknown groups": ({"groups": "singleton"}, "groups='singleton'.*'singletons'"),
     "unknown transform": ({"transform": "logs"}, "transform='logs'.*'log'"),

@@ -181,6 +181,44 @@ def test_wrong_limits_are_refused(arguments, message):
         Outcome(*arguments)
 
 
+def test_an_outcome_is_no_parameter():
+    with pytest.raises(ArgumentError, match="a parameter has that name"):
+        Optimizer([sumbo.Real("c", 0.3, 2)], constraints=[Outcome("c", 1.0)])
+
+
+def test_a_frame_holds_outcomes_and_begins_another_run():
+    def partly(x):
+        if 0.3 < x[0] < 0.5:
+            raise ValueError("no such beam")
+        return bowl(x)
+
+    settings = {"constraints": BOWL, "method": "uniform", "on_error": "skip", "seed": 4}
+    first = minimize(partly, [(0, 1)] * 2, budget=9, **settings)
+    frame = first.to_frame()
+    assert frame["failed"].any()
+    assert frame.loc[~frame["failed"], "load"].tolist() == [
+        bowl(x)[1]["load"] for x in first.x_iters if not 0.3 < x[0] < 0.5
+    ]
+    opt = Optimizer([(0, 1)] * 2, constraints=BOWL, x0=frame, y0="value")
+    again = Optimizer([(0, 1)] * 2, constraints=BOWL)
+    again.tell(frame, "value")
+    for other in (opt, again):
+        assert other.best[1] == first.fun
+        for name, column in opt.outcomes.items():
+            np.testing.assert_array_equal(column, frame[name])
+
+
+def test_a_table_must_hold_outcomes_unless_it_is_earlier():
+    rows = [{"x0": 0.2, "x1": 0.6, "value": 1.3, "load": 80.0}]
+    opt = Optimizer([(0, 1)] * 2, constraints=BOWL)
+    with pytest.raises(ArgumentError, match="lack 'mass'"):
+        opt.tell(rows, "value")
+    assert len(opt.y) == 0
+    opt.tell(rows, "value", earlier=True)
+    assert opt.outcomes["load"].tolist() == [80.0]
+    assert np.isnan(opt.outcomes["mass"]).all()
+
+
 def test_an_outcome_has_one_pair_of_limits():
     with pytest.raises(ArgumentError, match="twice"):
         Optimizer(BOX, constraints=[Outcome("c", 1.0), Outcome("c", None, 2.0)])

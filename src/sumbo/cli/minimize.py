@@ -1,16 +1,14 @@
 """``sumbo minimize``: a black box in any language, with progress and resume."""
 
 import contextlib
-import json
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from rich.progress import (
     BarColumn,
@@ -20,12 +18,11 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
 
 from sumbo.cli import program, storage as storage_options
 from sumbo.cli.choices import read_choices
 from sumbo.cli.objective import Command, load_function
-from sumbo.cli.output import console, marked, require_writable, write_text
+from sumbo.cli.output import console, marked, require_writable
 from sumbo.cli.parameters import (
     declared,
     groups_from_text,
@@ -33,11 +30,11 @@ from sumbo.cli.parameters import (
     settings_of,
     space_of,
 )
-from sumbo.cli.tables import VALUE, csv_text, read_rows
-from sumbo.errors import ArgumentError, CheckpointError, EvaluationError, StudyError
-from sumbo.space import Space
+from sumbo.cli.results import STANDARD_OUTPUT, explain, present
+from sumbo.cli.tables import VALUE, read_rows
+from sumbo.errors import ArgumentError, CheckpointError, EvaluationError
+from sumbo.space import Outcome, Space
 
-_STANDARD_OUTPUT = ("-", "/dev/stdout")
 _INTERRUPTED = 130  # as shells count it: 128 + SIGINT
 
 
@@ -178,12 +175,13 @@ def minimize(
         declared(ctx, bounds=bounds, real=real, integer=integer, choice=choice)
     )
     objective = _objective(function, command, space, timeout)
-    if json_file is not None and str(json_file) not in _STANDARD_OUTPUT:
+    if json_file is not None and str(json_file) not in STANDARD_OUTPUT:
         require_writable("--json", json_file)
     if csv_file is not None:
         require_writable("--csv", csv_file)
+    limits = [outcome_of(text) for text in outcome or []]
     options: dict[str, Any] = {
-        **_earlier(data, space),
+        **_earlier(data, space, limits),
         "maximize": maximize,
         "budget": budget,
         "stop": stop,
@@ -199,7 +197,7 @@ def minimize(
         "choices": None if choices is None else read_choices(choices, space),
         "repeats": repeats or None,  # otherwise noise decides
         "preset": preset,
-        "constraints": [*(constraint or []), *map(outcome_of, outcome or [])],
+        "constraints": [*(constraint or []), *limits],
         **settings_of(setting or []),
     }
     out = console(stderr=True, quiet=quiet)
@@ -207,9 +205,9 @@ def minimize(
         result = _run(minimiser, objective, space, options, out)
     except (EvaluationError, CheckpointError) as error:
         if error.result is not None:  # the values so far, which nobody else has
-            _present(error.result, json_file, csv_file, quiet=quiet)
+            present(error.result, json_file, csv_file, quiet=quiet)
         raise
-    _present(result, json_file, csv_file, quiet=quiet)
+    present(result, json_file, csv_file, quiet=quiet)
     if checkpoint is not None and result.nit == 0 and result.nfev >= budget:
         out.print(
             f"{checkpoint} holds a finished run of {result.nfev} evaluations. Pass a "
@@ -218,40 +216,9 @@ def minimize(
     if result.status == _INTERRUPTED:
         _end_now()
     if not result.success:
+        if quiet:  # otherwise the table says so, and failures were shown
+            explain(result)
         raise typer.Exit(1)
-
-
-def _present(
-    result: Any, json_file: Path | None, csv_file: Path | None, *, quiet: bool
-) -> None:
-    """Show the result, and write it if that was asked for.
-
-    Raises:
-        ArgumentError: If it cannot be written; it was printed as JSON then.
-    """
-    if not quiet:
-        # Standard output is for the JSON when that was asked for.
-        console(stderr=str(json_file) in _STANDARD_OUTPUT).print(_table(result))
-    if csv_file is not None:
-        _write("--csv", csv_file, csv_text(result))
-    if json_file is not None and str(json_file) in _STANDARD_OUTPUT:
-        typer.echo(_as_json(result))
-    elif json_file is not None:
-        _write("--json", json_file, f"{_as_json(result)}\n")
-
-
-def _write(option: str, path: Path, text: str) -> None:
-    """Write a file.
-
-    Raises:
-        ArgumentError: If it cannot be written; the text was printed then.
-    """
-    try:
-        write_text(path, text)
-    except (OSError, StudyError) as error:
-        typer.echo(text)
-        msg = f"{option} {str(path)!r} cannot be written ({error}). The result is "
-        raise ArgumentError(f"{msg}printed instead.") from error
 
 
 @contextlib.contextmanager
@@ -303,9 +270,12 @@ def _objective(
     return load_function(str(function))
 
 
-def _earlier(data: Path | None, space: Space) -> dict[str, Any]:
+def _earlier(
+    data: Path | None, space: Space, limits: Sequence[Outcome]
+) -> dict[str, Any]:
     """Return earlier evaluations as arguments of ``minimize``."""
-    rows = [] if data is None else read_rows(data, space)
+    names = [limit.name for limit in limits]
+    rows = [] if data is None else read_rows(data, space, names)
     return {"x0": rows, "y0": VALUE} if rows else {}
 
 
@@ -339,35 +309,3 @@ def _run(
             progress.update(task, completed=result.nfev, best=best)
 
         return minimiser(evaluate, space, callback=show, **options)
-
-
-def _table(result: Any) -> Table:
-    failed = f", {len(result.failed)} failed" if len(result.failed) else ""
-    title = f"best value {result.fun:.10g}"
-    caption = f"{result.nfev} evaluations{failed}; {result.message}; seed {result.seed}"
-    table = Table(title=title, caption=caption)
-    table.add_column("parameter")
-    table.add_column("value", justify="right")
-    if result.x is not None:
-        for name, value in result.space.as_dict(result.x).items():
-            shown = f"{value:.10g}" if isinstance(value, float) else str(value)
-            table.add_row(name, shown)
-    return table
-
-
-def _as_json(result: Any) -> str:
-    space: Space = result.space
-    value = {
-        "x": None if result.x is None else space.as_dict(result.x),
-        "fun": None if result.x is None else result.fun,
-        "nfev": result.nfev,
-        "success": bool(result.success),
-        "message": result.message,
-        "method": result.method,
-        "seed": result.seed,
-        "evaluations": [
-            {"x": space.as_dict(x), "y": float(y) if np.isfinite(y) else None}
-            for x, y in zip(result.x_iters, result.func_vals, strict=True)
-        ],
-    }
-    return json.dumps(value, indent=1)

@@ -3,6 +3,7 @@
 import csv
 import io
 import reprlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ VALUE = "value"  # the column of the values, as ``Result.to_frame`` writes it
 _KNOWN = (VALUE, "failed", "noise")
 
 
-def read_rows(path: Path, space: Space) -> list[dict[str, Any]]:
+def read_rows(
+    path: Path, space: Space, outcomes: Sequence[str] = ()
+) -> list[dict[str, Any]]:
     """Return the evaluations of a CSV file as dictionaries.
 
     It needs a column per parameter and one called ``value``. The columns ``failed``
-    and ``noise`` are read too if they are there, other columns are not.
+    and ``noise`` and those of outcomes are read too if they are there, others are not.
 
     Raises:
         ArgumentError: If the file cannot be read, lacks a column, or holds a value
@@ -37,7 +40,10 @@ def read_rows(path: Path, space: Space) -> list[dict[str, Any]]:
         what = f"lacks the columns {missing}" if missing else "has a parameter 'value'"
         msg = f"{option} {what}; it has {reprlib.repr(list(found))}. Name one column "
         raise ArgumentError(f"{msg}per parameter, and 'value'.")
-    return [_row(row, space, f"{option}, row {i}") for i, row in enumerate(rows, 1)]
+    known = [name for name in (*_KNOWN, *outcomes) if name not in space.names]
+    return [
+        _row(row, space, known, f"{option}, row {i}") for i, row in enumerate(rows, 1)
+    ]
 
 
 def csv_text(result: Result) -> str:
@@ -52,14 +58,16 @@ def csv_text(result: Result) -> str:
     return file.getvalue()
 
 
-def _row(row: dict[str, Any], space: Space, where: str) -> dict[str, Any]:
+def _row(
+    row: dict[str, Any], space: Space, known: Sequence[str], where: str
+) -> dict[str, Any]:
     out: dict[str, Any] = {
         p.name: _cell(p, row[p.name], where) for p in space.parameters
     }
     failed = (row.get("failed") or "").strip()
-    for name in _KNOWN:
+    for name in known:
         text = (row.get(name) or "").strip()
-        if name == "failed" or name in space.names:
+        if name == "failed":
             continue
         if text:
             out[name] = _number(text, f"{where}, {name}")

@@ -6,6 +6,7 @@ resumed in another process goes on as if it had never stopped.
 """
 
 import hashlib
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from scipy.optimize import OptimizeResult
 
 from sumbo.decompositions import Decomposition
 from sumbo.errors import ArgumentError, MissingExtraError
-from sumbo.methods import Method
+from sumbo.methods import Method, require_settings
 from sumbo.optimizer.engine import Engine, Snapshot, as_count, make_engine
 from sumbo.registry import nearest
 from sumbo.rng import Seed, as_seed, rng_at
@@ -97,6 +98,9 @@ class SumboSampler(optuna.samplers.BaseSampler):
             "settings": settings,
         }
         self._memory: dict[bytes, Any] = {}
+        if isinstance(method, str):
+            own = [*inspect.signature(SumboSampler).parameters][:-1]
+            require_settings(method, settings, own)
         # Wrong settings are refused now, not when the model is first used.
         names = sorted({name for group in self._groups or () for name in group})
         space = Space.of([Real(name, 0.0, 1.0) for name in names or ["x"]])

@@ -1,5 +1,6 @@
 """``Optimizer``: the one mutable object of sumbo."""
 
+import inspect
 import logging
 import warnings
 from dataclasses import replace
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sumbo.errors import ArgumentError
-from sumbo.methods import Info, Method
+from sumbo.methods import Info, Method, require_settings
 from sumbo.optimizer.caution import caution_about_choosing, caution_about_overlap
 from sumbo.optimizer.choices import Choices, choose
 from sumbo.optimizer.context import Context
@@ -23,7 +24,7 @@ from sumbo.optimizer.engine import (
 from sumbo.optimizer.files import read_run, write_run
 from sumbo.optimizer.history import History
 from sumbo.optimizer.outcomes import read_outcomes
-from sumbo.optimizer.told import read_told
+from sumbo.optimizer.told import outcomes_of_table, read_told
 from sumbo.optimizer.view import RunView
 from sumbo.rng import Seed, as_seed
 from sumbo.space import Space, outcomes_in, tests_in
@@ -96,6 +97,9 @@ class Optimizer(RunView):
         if maximize not in (True, False):
             msg = f"maximize={maximize!r} is neither True nor False. Pass one of them."
             raise ArgumentError(msg)
+        if isinstance(method, str):
+            own = [*inspect.signature(Optimizer).parameters][1:-1]
+            require_settings(method, settings, own)
         engine = make_engine(
             space,
             method=method,
@@ -186,8 +190,8 @@ class Optimizer(RunView):
             x: One point or several: rows, dictionaries, or a DataFrame with a column
                 per parameter.
             y: Its value, or one value per row. With dictionaries or a DataFrame it may
-                be the name under which they hold the values. Their entries ``failed``
-                and ``noise`` are then read too, and other entries are not.
+                be the name under which they hold the values. Their entries ``failed``,
+                ``noise`` and those of outcomes are then read too, others are not.
             noise: Standard deviation of the value, or one per value, if it is known.
             outcomes: What else was measured, by name: a number, or one per row. Those
                 that have limits (``Outcome``) are needed.
@@ -201,9 +205,12 @@ class Optimizer(RunView):
                 point lies outside the box. Nothing is added then.
         """
         told = read_told(self.space, x, y, noise, failed=failed, earlier=earlier)
-        lost = bool(told.failed.all())
+        limits = self._engine.limits
+        if outcomes is None:
+            names = tuple(limit.name for limit in limits)
+            outcomes = outcomes_of_table(self.space, x, y, names, earlier=earlier)
         measured = read_outcomes(
-            self._engine.limits, outcomes, len(told.y), failed=lost, earlier=earlier
+            limits, outcomes, len(told.y), failed=told.failed, earlier=earlier
         )
         history = self._now.history
         for row, own in zip(zip(*told, strict=True), measured, strict=True):

@@ -58,8 +58,9 @@ def as_evaluation(returned: Any, limits: Sequence[Outcome]) -> tuple[float, Any]
         value, outcomes = returned
     if limits and outcomes is None:
         names = ", ".join(repr(limit.name) for limit in limits)
+        has = "has" if len(limits) == 1 else "have"
         msg = (
-            f"the objective returned {returned!r} without {names}, which have limits. "
+            f"the objective returned {returned!r} without {names}, which {has} limits. "
         )
         raise ArgumentError(f"{msg}Return (value, {{name: number}}).")
     if outcomes is not None and not isinstance(outcomes, Mapping):

@@ -325,10 +325,9 @@ class _Run:
 
     def _ended(self, what: str, remedy: str) -> EvaluationError:
         self.save()
-        error = EvaluationError(
-            f"{what.rstrip('.')}. The {len(self.opt.y)} values told before are in this "
-            f"error's result. {remedy}"
-        )
+        N = len(self.opt.y)
+        kept = f"The {N} values told before are in this error's result. " if N else ""
+        error = EvaluationError(f"{what.rstrip('.')}. {kept}{remedy}")
         error.result = self.result()
         return error
 

@@ -11,7 +11,7 @@ from sumbo.errors import ArgumentError
 from sumbo.methods import Method
 from sumbo.methods.base import METHODS
 from sumbo.space import Outcome
-from sumbo.typing import Float, ndarray
+from sumbo.typing import Bool, Float, ndarray
 from sumbo.values import as_floats
 
 
@@ -20,7 +20,7 @@ def read_outcomes(
     given: Any,
     n: int,
     *,
-    failed: bool = False,
+    failed: Any = False,
     earlier: bool = False,
 ) -> Float[ndarray, "n O"]:
     """Return what was measured at n points, a column per outcome.
@@ -30,14 +30,17 @@ def read_outcomes(
         given: A mapping from names to a number or one number per point, or a sequence
             of one mapping per point. Other names than those with limits are left out.
         n: The number of points.
-        failed: Whether the evaluations failed; then nothing was measured.
-        earlier: Whether the data come from elsewhere; then outcomes may be unknown.
+        failed: Whether each evaluation, or all of them, failed; then nothing was
+            measured.
+        earlier: Whether the data come from elsewhere; then outcomes may be unknown,
+            or NaN.
 
     Raises:
         ArgumentError: If an outcome is missing, or is no finite number.
     """
     out = np.full((n, len(limits)), np.nan)
-    if failed or not limits or (given is None and earlier):
+    lost = np.broadcast_to(failed, n)
+    if lost.all() or not limits or (given is None and earlier):
         return out
     names = [limit.name for limit in limits]
     if given is None:
@@ -54,16 +57,21 @@ def read_outcomes(
                 f"outcomes={reprlib.repr(given)} is no mapping. Tell {{name: number}}."
             )
             raise ArgumentError(msg)
+    unknown = lost | earlier
     for column, name in enumerate(names):
         if rows is given:
-            out[:, column] = [_column(row, name, 1)[0] for row in rows]
+            each = zip(rows, unknown, strict=True)
+            out[:, column] = [_column(row, name, u[None])[0] for row, u in each]
         else:
-            out[:, column] = _column(rows[0], name, n)
+            out[:, column] = _column(rows[0], name, unknown)
+    out[lost] = np.nan
     return out
 
 
-def _column(given: Mapping[str, Any], name: str, n: int) -> Float[ndarray, " n"]:
-    """Return the finite numbers under a name.
+def _column(
+    given: Mapping[str, Any], name: str, unknown: Bool[ndarray, " n"]
+) -> Float[ndarray, " n"]:
+    """Return the numbers under a name, finite but where they may be unknown.
 
     Raises:
         ArgumentError: If there are none.
@@ -78,11 +86,13 @@ def _column(given: Mapping[str, Any], name: str, n: int) -> Float[ndarray, " n"]
     except (TypeError, ArgumentError) as error:
         msg = f"outcomes: {name}={reprlib.repr(value)} is not a number. Tell a number."
         raise ArgumentError(msg) from error
+    n = len(unknown)
     if len(numbers) != n:
         msg = f"outcomes: {name} has {len(numbers)} values for {n} points. Tell one "
         raise ArgumentError(f"{msg}value per point.")
-    if not np.isfinite(numbers).all():
-        bad = numbers[~np.isfinite(numbers)][0]
+    wrong = ~np.isfinite(numbers) & ~(unknown & np.isnan(numbers))
+    if wrong.any():
+        bad = numbers[wrong][0]
         msg = f"outcomes: {name}={bad} is not finite; nothing was added. Tell such "
         raise ArgumentError(f"{msg}points with failed=True.")
     return numbers

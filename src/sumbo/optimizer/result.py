@@ -55,8 +55,8 @@ class Result(OptimizeResult):
         """Return a pandas DataFrame with one row per evaluation, in their order.
 
         It has a column per parameter, then ``value`` (NaN where the evaluation
-        failed), ``failed``, and ``noise`` if a noise was told. A parameter of such a
-        name keeps it, and the other column gets an underscore at its end.
+        failed), ``failed``, ``noise`` if a noise was told, and one per outcome that
+        has limits. A name that is taken gets an underscore at its end.
 
         Raises:
             MissingExtraError: If pandas is not installed.
@@ -83,7 +83,8 @@ def columns_of(opt: Optimizer) -> dict[str, list[Any]]:
     others = {"value": opt.y.tolist(), "failed": np.isnan(opt.y).tolist()}
     if not np.isnan(opt.noise).all():
         others["noise"] = opt.noise.tolist()
-    for name, values in others.items():
+    measured = {name: values.tolist() for name, values in opt.outcomes.items()}
+    for name, values in (*others.items(), *measured.items()):
         columns[free_name(name, columns)] = values
     return columns
 

@@ -79,7 +79,10 @@ def _difference(
 def _n_init_of(saved: Optimizer, wanted: Any, now: int) -> int:
     """Return the n_init of a saved run; ``now`` if a smaller budget shortened it.
 
-    A run is continued with a larger budget once its initial design is over.
+    A run is continued with a larger budget once its initial design is over. With a
+    smaller budget it keeps the design that it began with.
     """
+    if saved.n_init == wanted:
+        return now
     shortened_then = saved.n_init < now and saved.n_init <= (wanted - 1) // 2
     return now if shortened_then and len(saved.y) >= 2 * saved.n_init else saved.n_init

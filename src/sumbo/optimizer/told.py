@@ -61,6 +61,23 @@ def read_told(
     return Told(X, U, values, lost, deviations)
 
 
+def outcomes_of_table(
+    space: Space, x: Any, y: Any, names: tuple[str, ...], *, earlier: bool
+) -> dict[str, Any] | None:
+    """Return the columns of a table that hold outcomes, None if there is no table.
+
+    An outcome that earlier data lack is NaN in all rows.
+    """
+    if not (names and isinstance(y, str) and _is_table(x)):
+        return None
+    _, columns = split_table(x, space.names, (y, *names))
+    found = {name: columns[name] for name in names if name in columns}
+    if earlier:
+        unknown = np.full(len(columns[y]), np.nan)
+        found = {name: found.get(name, unknown) for name in names}
+    return found
+
+
 def split_table(
     table: Any, names: tuple[str, ...], columns: tuple[str, ...]
 ) -> tuple[Any, dict[str, Any]]:

@@ -134,7 +134,7 @@ def as_constraints(given: Any, parameters: Sequence[Parameter]) -> Constraints:
             msg += "Feasible or Outcome. Wrap a function: sumbo.Feasible(function)."
             raise ArgumentError(msg)
     _require_numbers(linear, parameters)
-    _require_distinct(outcomes)
+    _require_distinct(outcomes, names)
     # A row without parameters, such as "a - a <= 1", is always met.
     return Constraints(
         linear=tuple(row for row in linear if row.coefficients),
@@ -175,8 +175,8 @@ def _require_numbers(linear: list[Linear], parameters: Sequence[Parameter]) -> N
                 raise ArgumentError(f"{msg} Pass sumbo.Feasible(function) instead.")
 
 
-def _require_distinct(outcomes: list[Outcome]) -> None:
-    """Check that no outcome is named twice.
+def _require_distinct(outcomes: list[Outcome], parameters: list[str]) -> None:
+    """Check that no outcome is named twice, or as a parameter is.
 
     Raises:
         ArgumentError: If one is.
@@ -186,3 +186,7 @@ def _require_distinct(outcomes: list[Outcome]) -> None:
         if names.count(name) > 1:
             msg = f"constraints limit the outcome {name!r} twice. Write one "
             raise ArgumentError(f"{msg}Outcome({name!r}, lower, upper).")
+        if name in parameters:
+            msg = f"constraints limit the outcome {name!r}, and a parameter has that "
+            msg += f"name. Rename the outcome, or limit the parameter: '{name} <= 1'."
+            raise ArgumentError(msg)

@@ -262,8 +262,10 @@ def _programmed(rng: np.random.Generator, region: "Region") -> Float[ndarray, "s
     polytope, P = region.polytope, region.space.dim
     found = polytope.centre()
     if found is None:
-        msg = f"constraints: {_named(region)} contradict each other within the bounds. "
-        raise ArgumentError(f"{msg}Drop or widen one of them.")
+        what = "contradict each other within the bounds. Drop or widen one of them."
+        if len(region.linear) == 1:
+            what = "is met by no point within the bounds. Widen the one or the other."
+        raise ArgumentError(f"constraints: {_named(region)} {what}")
     points = [found[0]]
     if (polytope.involved & (polytope.levels > 0)).any():
         for _ in range(PROGRAMS):

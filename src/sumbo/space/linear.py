@@ -6,6 +6,7 @@ one by one. It is never evaluated.
 
 import ast
 import math
+import re
 import reprlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from sumbo.typing import Float, ndarray
 # A linear expression: the coefficient of each name, and the constant under None.
 Terms = dict[str | None, float]
 
+_ASSIGNMENT = re.compile(r"(?<![<>=!])=(?!=)")
 _REMEDY = "Write it as 'a + 2*b <= 1', or pass sumbo.Feasible(function)"
 
 
@@ -53,8 +55,9 @@ def parse_linear(text: str, names: Sequence[str]) -> list[Linear]:
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError) as error:
-        msg = f"constraints: {text!r} cannot be read ({error}). {_REMEDY}; a name that "
-        raise ArgumentError(f"{msg}is no word needs LinearConstraint.") from error
+        what = "uses = alone" if _ASSIGNMENT.search(text) else "cannot be read"
+        msg = f"constraints: {text!r} {what}. {_REMEDY}; equations have ==, and a name "
+        raise ArgumentError(f"{msg}that is no word needs LinearConstraint.") from error
     if not isinstance(tree, ast.Compare):
         msg = f"constraints: {text!r} compares nothing. {_REMEDY}."
         raise ArgumentError(msg)
@@ -155,6 +158,8 @@ def _terms(node: ast.expr, text: str, names: Sequence[str]) -> Terms:
         if isinstance(node.op, ast.Mult) and set(constant) <= {None}:
             other = right if constant is left else left
             return _sum({}, other, constant.get(None, 0.0))
+        if isinstance(node.op, ast.Div) and set(right) <= {None} and right.get(None):
+            return {name: c / right[None] for name, c in left.items()}
     what = ast.unparse(node)
     msg = f"constraints: {text!r} is not linear: it holds {what!r}. {_REMEDY}."
     raise ArgumentError(msg)
