@@ -194,9 +194,9 @@ def require_settings(
     for key in settings:
         if key not in known:
             owners = [repr(other) for other in names() if key in _settings(other)]
-            hint = "It has no settings."
-            if known or others:
-                hint = nearest(key, [*known, *others])
+            hint = "" if known else "It has no settings. "
+            hint += nearest(key, [*known, *others]) if known or others else ""
+            hint = hint.rstrip()
             if owners:
                 hint += f" Methods with it: {', '.join(owners)}."
             what = "no argument and no setting" if others else "no setting"
