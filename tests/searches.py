@@ -43,6 +43,7 @@ QUICK: dict[str, dict[str, Any]] = {
     },
     "logei": {"starts": 1, "refit": 8, "descents": 2},
     "max": {"candidates": 30, **LEARNED},
+    "rducb": {"levels": 7, "refit": 4},
     "struct": {"candidates": 30, "levels": 5, **LEARNED},
     "ts": CHEAP,
 }

@@ -40,6 +40,7 @@ _LOOKS = {
     "ts": Look(color=BLUE, marker="o"),
     "ats": Look(color=VERMILION, marker="s"),
     "alcb2": Look(color=GREEN, marker="^"),
+    "rducb": Look(color="#8C510A", marker=">"),
     "dumbo": Look(color=PURPLE, marker="D"),
     "qff": Look(color=ORANGE, marker="v"),
     "max": Look(color=SKY, marker="P"),
@@ -47,7 +48,7 @@ _LOOKS = {
     "uniform": Look(color=GREY, marker="*"),
 }
 _SPARE = (
-    Look(color="#8C510A", marker=">"),
+    Look(color="#7A6A00", marker="d"),
     Look(color="#1A7F7F", marker="h"),
     Look(color="#A6195A", marker="p"),
 )

@@ -1,7 +1,9 @@
 """Overlapping pairs of parameters, the edges of a forest, learned from the data.
 
 A parameter may interact with several others that do not interact with each other:
-f(x) = Σ_{ij ∈ forest} f_ij(x_i, x_j) + Σ_{i on no edge} f_i(x_i). A partition can
+f(x) = Σ_{ij ∈ forest} f_ij(x_i, x_j) + Σ_{i on no edge} f_i(x_i). Forests as the
+structure of additive models are due to [han2021], who learn them by Gibbs sampling and
+mutations; here it is Metropolis-Hastings. A partition can
 express this only with all of them in one group. A parameter on an edge keeps no part of
 its own: functions of x_i alone are among those of (x_i, x_j), so that the data could
 not distinguish the two, and fits would divide the variance between them arbitrarily.

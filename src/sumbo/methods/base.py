@@ -16,6 +16,7 @@ from sumbo.sampling.expansion import Drawing
 from sumbo.search import (
     Candidates,
     CandidateSettings,
+    GridCost,
     Table,
     minimise_draws,
     pick_each,
@@ -41,6 +42,8 @@ class Info:
         events: What happened during the fits, such as retries.
         noisy: Whether values are noisy: a noise was told, or considerable noise is
             estimated. Points may then be asked again.
+        search: What the search for the minimum of overlapping parts took, and how
+            exact it was; None where no parts overlap.
     """
 
     fit_cpu_s: float = 0.0
@@ -50,6 +53,7 @@ class Info:
     groups: Groups | None = None
     events: tuple[str, ...] = ()
     noisy: bool = False
+    search: GridCost | None = None
 
     @classmethod
     def of(cls, surrogate: Surrogate) -> "Info":

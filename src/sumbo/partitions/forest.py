@@ -21,6 +21,24 @@ def forest_groups(forest: Forest, K: int) -> Groups:
     return (*((k,) for k in range(K) if k not in covered), *forest)
 
 
+def random_forest(rng: np.random.Generator, K: int, edges: int) -> Forest:
+    """Return edges added one by one, each uniform among those that close no cycle.
+
+    Args:
+        rng: The source of randomness.
+        K: The number of nodes.
+        edges: The number of edges, at most K − 1.
+    """
+    label = np.arange(K)  # the tree of every node
+    forest: list[Edge] = []
+    while len(forest) < edges:
+        i, j = sorted(int(k) for k in rng.choice(K, size=2, replace=False))
+        if label[i] != label[j]:
+            label[label == label[j]] = label[i]
+            forest.append((i, j))
+    return tuple(sorted(forest))
+
+
 def path(forest: Forest, start: int, end: int) -> Forest:
     """Return the edges between two different nodes, empty if nothing joins them."""
     came: dict[int, Forest] = {start: ()}

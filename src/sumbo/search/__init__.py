@@ -8,6 +8,8 @@ from sumbo.search.components import (
     feasible_components,
 )
 from sumbo.search.draws import Candidates, CandidateSettings, minimise_draws
+from sumbo.search.grid import minimise_on_grid
+from sumbo.search.levels import GridCost
 from sumbo.search.minimum import sample_minimum
 from sumbo.search.separable import Parts, minimise_sum
 from sumbo.search.table import Table, pick, pick_each
@@ -16,6 +18,7 @@ __all__ = [
     "CandidateSettings",
     "Candidates",
     "Component",
+    "GridCost",
     "Parts",
     "Table",
     "by_group",
@@ -24,6 +27,7 @@ __all__ = [
     "feasible_components",
     "free_coordinates",
     "minimise_draws",
+    "minimise_on_grid",
     "minimise_sum",
     "pick",
     "pick_each",

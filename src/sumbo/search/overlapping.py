@@ -43,12 +43,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sumbo.search.components import Component
-from sumbo.search.elimination import (
-    is_forest,
-    minimise_forest,
-    term_tables,
-    touching,
-)
+from sumbo.search.elimination import Term, tables_of, touching
+from sumbo.search.levels import GridCost, minimise_levels
 from sumbo.search.local import descend
 from sumbo.typing import Bool, Float, Group, Groups, ndarray
 
@@ -61,7 +57,10 @@ class OverlappingSearch:
         table_rows: Rows of the tables of all pairs together. They allow 48 levels per
             coordinate for one or two pairs and fewer for more, so that the cost grows
             slowly with the pairs.
-        fewest_levels: Fewest levels per coordinate.
+        fewest_levels: Fewest levels per coordinate where parts are pairs.
+        fewest_of_wide: Fewest levels per coordinate where a part has more coordinates.
+        most_rows: Most rows of all tables where a part has more than two coordinates.
+            Beyond, each part takes its own arg min.
         most_levels: Most levels per coordinate.
         tried: Values that a block of coordinates tries in a round.
         rounds: Rounds over all blocks where the join of the tables is exact.
@@ -77,6 +76,8 @@ class OverlappingSearch:
 
     table_rows: int = 4608
     fewest_levels: int = 12
+    fewest_of_wide: int = 6
+    most_rows: int = 20_000
     most_levels: int = 48
     tried: int = 12
     rounds: int = 1
@@ -125,13 +126,20 @@ class Parts(NamedTuple):
         )
 
 
+class Found(NamedTuple):
+    """A low point, and what the search of the tables took; None if there was none."""
+
+    point: Float[ndarray, " d"]
+    cost: GridCost | None
+
+
 def minimise_overlapping(
     part: Component,
     Z: Float[ndarray, "B d"],
     f: Float[ndarray, " B"],
     functions: Parts,
     moving: Bool[ndarray, " d"],
-) -> Float[ndarray, " d"]:
+) -> Found:
     """Return a low point of the component's sum; never worse than the best candidate.
 
     Args:
@@ -143,13 +151,12 @@ def minimise_overlapping(
     """
     order = np.argsort(f, kind="stable")
     joined = join(part, Z, Z[order[0]], functions, moving)
-    narrow = [columns for _, columns in _narrow(part)]
-    forest = _forest(atoms(part.columns), narrow)
     starts = np.vstack(
-        [joined, Z[order[: SEARCH.best if forest else SEARCH.best_inexact]]]
+        [joined.point, Z[order[: SEARCH.best if joined.fine else SEARCH.best_inexact]]]
     )
-    if not forest or len(narrow) < len(part.groups):
-        rounds = SEARCH.rounds if forest else SEARCH.rounds_inexact
+    narrow = len(_narrow(part)) == len(part.groups)
+    if not (joined.fine and narrow):
+        rounds = SEARCH.rounds if joined.fine else SEARCH.rounds_inexact
         starts = improve(part, starts, blocks(part, Z, moving), functions, rounds)
     if moving.any():
 
@@ -168,7 +175,8 @@ def minimise_overlapping(
     else:
         found, reached = starts, total_and_gradient(part, starts, functions)[0]
     best = int(np.argmin(reached))
-    return found[best] if reached[best] < f[order[0]] else Z[order[0]]
+    point = found[best] if reached[best] < f[order[0]] else Z[order[0]]
+    return Found(point, joined.cost)
 
 
 def atoms(columns: Groups) -> Groups:
@@ -183,36 +191,74 @@ def atoms(columns: Groups) -> Groups:
     return tuple(tuple(atom) for atom in found.values())
 
 
+class Joined(NamedTuple):
+    """Where the narrow parts are least together, and how well that is known.
+
+    ``fine`` says whether the minimum is exact, on as many levels as pairs allow.
+    """
+
+    point: Float[ndarray, " d"]
+    cost: GridCost | None
+    fine: bool
+
+
 def join(
     part: Component,
     Z: Float[ndarray, "B d"],
     best: Float[ndarray, " d"],
     functions: Parts,
     moving: Bool[ndarray, " d"],
-) -> Float[ndarray, " d"]:
+) -> Joined:
     """Return where the parts that do not cover all are least, on candidates' values.
 
     What none of them covers stays as in ``best``.
     """
-    nodes = atoms(part.columns)
-    terms = _narrow(part)
-    if _forest(nodes, [columns for _, columns in terms]):
-        pairs = sum(len(touching(nodes, columns)) == 2 for _, columns in terms)
-        count = int(np.sqrt(SEARCH.table_rows / max(pairs, 1)))
-        count = min(max(count, SEARCH.fewest_levels), SEARCH.most_levels)
-        levels = [
-            np.vstack([best[list(node)], _levels(Z, node, moving, count)])
-            for node in nodes
-        ]
-        singles, rest = _along_lines(functions, terms, nodes, levels)
-        own, pairs = term_tables(functions.value, rest, nodes, levels)
-        chosen = minimise_forest(
-            [a + b for a, b in zip(own, singles, strict=True)], pairs
-        )
-        out = best.copy()
-        for node, rows, level in zip(nodes, levels, chosen, strict=True):
-            out[list(node)] = rows[level]
-        return out
+    nodes, terms = atoms(part.columns), _narrow(part)
+    widths = [len(touching(nodes, columns)) for _, columns in terms]
+    count = _count_levels(widths)
+    if not count:
+        return Joined(_greedy(terms, Z, best, functions), None, fine=False)
+    levels = [
+        np.vstack([best[list(node)], _levels(Z, node, moving, count)]) for node in nodes
+    ]
+    singles, rest = _along_lines(functions, terms, nodes, levels)
+    tables = [Term((i,), values) for i, values in enumerate(singles)]
+    tables += tables_of(functions.value, rest, nodes, levels)
+    chosen, cost = minimise_levels(tables, [len(rows) for rows in levels])
+    out = best.copy()
+    for node, rows, level in zip(nodes, levels, chosen, strict=True):
+        out[list(node)] = rows[level]
+    fine = cost.gap == 0 and max(widths, default=1) <= 2
+    return Joined(out, cost, fine)
+
+
+def _count_levels(widths: list[int]) -> int:
+    """Return how many levels each atom has, 0 if tables would be too large.
+
+    ``widths`` are the numbers of atoms of the parts. Rows of all tables together count.
+    """
+    wide = [w for w in widths if w > 1]
+    few = SEARCH.fewest_levels if max(wide, default=1) <= 2 else SEARCH.fewest_of_wide
+
+    def rows(count: int) -> int:
+        return sum(count**w for w in wide)
+
+    count = SEARCH.most_levels
+    while count > few and rows(count) > SEARCH.table_rows:
+        count -= 1
+    return count if max(wide, default=1) <= 2 or rows(count) <= SEARCH.most_rows else 0
+
+
+def _greedy(
+    terms: list[tuple[int, Group]],
+    Z: Float[ndarray, "B d"],
+    best: Float[ndarray, " d"],
+    functions: Parts,
+) -> Float[ndarray, " d"]:
+    """Return the best point with each part's arg min in what is still open.
+
+    The part that varies most comes first.
+    """
     own = [functions.value(m, Z[:, list(columns)]) for m, columns in terms]
     out, is_open = best.copy(), np.ones(len(best), dtype=bool)
     for i in np.argsort([-v.std() for v in own], kind="stable"):
@@ -311,14 +357,6 @@ def _narrow(part: Component) -> list[tuple[int, Group]]:
     """Return number and columns of the parts that do not cover the component."""
     rows = zip(part.groups, part.columns, strict=True)
     return [(m, c) for m, c in rows if len(c) < len(part.coordinates)]
-
-
-def _forest(nodes: Groups, groups: list[Group]) -> bool:
-    touched = [tuple(touching(nodes, columns)) for columns in groups]
-    edges = {t for t in touched if len(t) > 1}
-    return all(len(t) == 2 for t in edges) and is_forest(
-        [(t[0], t[1]) for t in edges], len(nodes)
-    )
 
 
 def total_and_gradient(

@@ -95,7 +95,7 @@ def _refine(
     # such as a one-hot code that they split: their values must not be recombined.
     equal = all(len(columns) == len(z0) for columns in part.columns)
     if not equal and not is_partition(part.columns):
-        return minimise_overlapping(part, Z, f, functions, moving)
+        return minimise_overlapping(part, Z, f, functions, moving).point
     if not moving.any():
         return z0
 
