@@ -4,8 +4,10 @@ Candidates of a component with many coordinates are few for its volume. But each
 depends on some coordinates only, so values of different candidates are recombined:
 
 1. *Join.* The parts that do not cover the whole component are minimised over levels of
-   their coordinates: exactly if they form a forest (``elimination``), else each part,
-   the one that varies most first, takes its own arg min in what is still open.
+   their coordinates: exactly by elimination, on a junction tree, or by messages where
+   its tables would be too large (``levels``). If even the tables of the parts would
+   be, each part, the one that varies most first, takes its own arg min in what is
+   still open.
 2. *Blocks.* From there and from the best candidate, one coordinate at a time tries
    its candidates' values, the rest held; only parts that touch it are evaluated.
 3. *Descent.* All points reached descend together by their gradients (``local``).
@@ -13,27 +15,28 @@ depends on some coordinates only, so values of different candidates are recombin
 Coordinates that are not free keep to the candidates' values throughout; those of one
 one-hot code, which the same groups must hold, to those of one candidate.
 
-Measured on draws of 10 coordinates, N = 100, 200 candidates, six draws of each of five
-structures: the mean distance to the lowest value that anything found (200 descents
-among it), where values have a standard deviation near 1, and CPU time on one core.
+Measured on draws of 10 coordinates, N = 100, 200 candidates, six draws of each of seven
+structures: the mean distance to the lowest value that anything found (among it 200
+descents, 60 of them from points improved by blocks), where values have a standard
+deviation near 1, and the median CPU time on one core. "Before" only forests were joined
+exactly, and other parts took their own arg min one after the other.
 
-=====================  ================  ================  ================
-structure              best candidate,   this              consensus ADMM,
-                       one descent                         one descent
-=====================  ================  ================  ================
-singletons + residual  0.197, 14 ms      0.000, 39 ms      0.002, 152 ms
-chain of pairs         0.600, 15 ms      0.000, 48 ms      0.229, 203 ms
-chain + residual       0.422, 22 ms      0.015, 74 ms      0.108, 258 ms
-cycle of triples       0.355, 13 ms      0.216, 56 ms      0.157, 157 ms
-pairs with cycles      0.188, 19 ms      0.007, 87 ms      0.045, 325 ms
-=====================  ================  ================  ================
+===========================  =============  =============  ============
+structure                    before         this           gap of join
+===========================  =============  =============  ============
+singletons + residual        0.008, 5 ms    0.008, 5 ms    0
+chain of pairs               0.000, 13 ms   0.000, 12 ms   0
+pairs with cycles            0.001, 16 ms   0.000, 15 ms   0, width 3
+cycle of ten triples         0.022, 14 ms   0.006, 18 ms   0, width 4
+cycle of five triples        0.075, 8 ms    0.004, 14 ms   0, width 2
+cycle of five quadruples     0.134, 11 ms   0.005, 12 ms   0, width 2
+all 45 pairs                 0.025, 47 ms   0.000, 64 ms   0.42
+===========================  =============  =============  ============
 
-ADMM (ten rounds) is ahead on cycles of triples only, at three times the cost: it is
-not used. Blocks of whole groups instead of one coordinate cost up to twice as much,
-and were better on some of the structures and worse on others. Since then blocks try
-half as many values in two rounds instead of three, and the higher half of the descents
-is given up on the way: on 30 other draws of these structures the distances were the
-same to three digits, at three quarters of the time.
+Consensus ADMM (ten rounds) was behind on all but one structure in an earlier
+comparison, at three times the cost: it is not used. Blocks of whole groups instead of
+one coordinate cost up to twice as much, and were better on some of the structures and
+worse on others.
 """
 
 from collections.abc import Callable
