@@ -1,12 +1,13 @@
 """The arg min of overlapping parts: recombined candidates, then descent."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 
 from irregular import frozen
-from sumbo.search import Parts, components, minimise_sum, overlapping
+from sumbo.search import Parts, components, minimise_sum, overlapping, search_sum
 from sumbo.search.components import Component
 from sumbo.search.overlapping import atoms, blocks, improve, join
 
@@ -154,6 +155,37 @@ def test_the_join_is_the_minimum_over_candidates_values(name, rng):
     z = join(part, Z, Z[np.argmin(values)], f.parts, ~FREE).point
     grid = np.array(list(product(*(Z[:, p] for p in range(P)))))
     assert f.total(z[None])[0] == pytest.approx(f.total(grid).min(), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "width"), [("a chain", 1), ("a cycle of pairs", 2), ("triples", 2)]
+)
+def test_the_cost_of_the_join_is_told(name, width, rng):
+    f, part, Z, values = scene(rng, STRUCTURES[name])
+    u, cost = search_sum([part], [Z], [values], P, f.parts, FREE)
+    assert (cost.width, cost.gap) == (width, 0.0)
+    assert f.total(u[None])[0] < values.min()
+    # Separate components cost nothing: they have no tables.
+    apart = components(((0, 1), (2,), (3, 4, 5)))
+    Zs = [rng.random((9, len(c.coordinates))) for c in apart]
+    g = Bowls(rng, ((0, 1), (2,), (3, 4, 5)))
+    at = [g.value(m, Zc) for m, Zc in enumerate(Zs)]
+    assert search_sum(apart, Zs, at, P, g.parts, FREE)[1] is None
+
+
+def test_parts_whose_tables_are_too_large_take_their_own_minimum(rng, monkeypatch):
+    f, part, Z, values = scene(rng, STRUCTURES["triples"])
+    small = replace(overlapping.SEARCH, most_rows=100)
+    monkeypatch.setattr(overlapping, "SEARCH", small)
+    joined = join(part, Z, Z[np.argmin(values)], f.parts, FREE)
+    assert joined.cost is None
+    spread = [f.value(m, Z[:, list(part.columns[m])]).std() for m in range(3)]
+    first = part.columns[int(np.argmax(spread))]
+    own = f.value(int(np.argmax(spread)), Z[:, list(first)])
+    best = Z[np.argmin(own)]
+    np.testing.assert_array_equal(joined.point[list(first)], best[list(first)])
+    u = minimise_sum([part], [Z], [f.total(Z)], P, f.parts, FREE)
+    assert f.total(u[None])[0] < f.total(Z).min()
 
 
 def test_the_join_reaches_the_ends_that_no_candidate_holds(rng):

@@ -1,23 +1,25 @@
 """The additive lower confidence bound."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from sumbo.acquisition.bound import Bound
 from sumbo.data import Data
-from sumbo.errors import ArgumentError
+from sumbo.errors import ArgumentError, require_number
 from sumbo.methods.base import METHODS, CandidateSearch, Info
 from sumbo.rng import split
 from sumbo.search import (
+    GridCost,
     Parts,
     Table,
     draw_candidates,
     feasible_components,
     free_coordinates,
-    minimise_sum,
     pick,
+    search_sum,
 )
 from sumbo.search.constrained import best_row, joint_candidates
 from sumbo.surrogate import AdditiveState, Surrogate
@@ -34,8 +36,16 @@ class AdditiveLCB(CandidateSearch):
     Batches and pending points are fantasised: each posterior observes its own mean
     there, so the mean stays and the variance shrinks; [desautels2014].
 
+    A fantasised point shrinks the variance although nothing was observed there, so the
+    bound may be too high. GP-BUCB compensates with a larger factor, β e^C, where C is
+    an upper bound on the information, in nats, that the values at the fantasised points
+    hold of the function: then σ before and after differ by a factor of e^C at most;
+    [desautels2014].
+
     Attributes:
         beta: The factor β of the standard deviation.
+        inflation: The constant C of points that are chosen while others are fantasised;
+            0.0 leaves β as it is.
     """
 
     cite: ClassVar[str] = "kandasamy2015"
@@ -44,6 +54,7 @@ class AdditiveLCB(CandidateSearch):
     takes_outcomes: ClassVar[bool] = True
 
     beta: float = 2.0
+    inflation: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -51,6 +62,8 @@ class AdditiveLCB(CandidateSearch):
         if not number or self.beta < 0:
             msg = f"beta={self.beta!r} is not a finite number, 0 or more."
             raise ArgumentError(msg)
+        # e^20 is a factor of 5e8: nothing but the variance would count.
+        require_number("inflation", self.inflation, high=20.0)
 
     def propose(
         self, rng: np.random.Generator, state: AdditiveState | None, data: Data, q: int
@@ -58,14 +71,15 @@ class AdditiveLCB(CandidateSearch):
         """Return q minimisers, each chosen with the earlier ones fantasised."""
         streams = split(rng)
         surrogate, state = self.update(streams.structure, state, data, q)
-        info = Info.of(surrogate)
+        info, costs = Info.of(surrogate), []
         surrogate = surrogate.fantasised(data.pending)
         out = np.empty((q, data.domain.dim))
         for i in range(q):
-            out[i] = self._minimise(streams.candidates, surrogate)
+            out[i], cost = self._minimise(streams.candidates, surrogate)
+            costs.append(cost)
             if i + 1 < q:
                 surrogate = surrogate.fantasised(out[i : i + 1])
-        return out, state, info
+        return out, state, replace(info, search=GridCost.of(costs))
 
     def choose(
         self,
@@ -88,21 +102,26 @@ class AdditiveLCB(CandidateSearch):
                     parts.given(post)
                     for parts, post in zip(listed, surrogate.posteriors, strict=True)
                 ]
-            bound = np.zeros(len(table.U))
+            bound, beta = np.zeros(len(table.U)), self._factor(surrogate)
             for weight, parts in zip(surrogate.weights, listed, strict=True):
-                bound += weight * (parts.mean - self.beta * parts.deviations())
+                bound += weight * (parts.mean - beta * parts.deviations())
             out[i] = pick(left, bound)
             left[out[i]], pending = table.repeats, table.U[out[i : i + 1]]
         return out, state, info
 
+    def _factor(self, surrogate: Surrogate) -> float:
+        """Return β, inflated where points are fantasised."""
+        fantasised = surrogate.posterior.N > len(surrogate.data.y)
+        return self.beta * math.exp(self.inflation if fantasised else 0.0)
+
     def _minimise(
         self, rng: np.random.Generator, surrogate: Surrogate
-    ) -> Float[ndarray, " P"]:
+    ) -> tuple[Float[ndarray, " P"], GridCost | None]:
         data = surrogate.data
         models = list(zip(surrogate.weights, surrogate.posteriors, strict=True))
-        bound = Bound(models=models, beta=self.beta)
+        bound = Bound(models=models, beta=self._factor(surrogate))
         if surrogate.outcomes:
-            return self._minimise_constrained(rng, surrogate, bound)
+            return self._minimise_constrained(rng, surrogate, bound), None
         parts = feasible_components(bound.groups, data.domain)
         Z = draw_candidates(rng, data, parts, self.candidates, self.spread)
         values = [
@@ -121,7 +140,7 @@ class AdditiveLCB(CandidateSearch):
             else None
         )
         free = free_coordinates(data)
-        return minimise_sum(parts, Z, values, data.domain.dim, functions, free)
+        return search_sum(parts, Z, values, data.domain.dim, functions, free)
 
     def _minimise_constrained(
         self, rng: np.random.Generator, surrogate: Surrogate, bound: Bound
@@ -137,6 +156,6 @@ class AdditiveLCB(CandidateSearch):
             value += bound.value(i, np.ascontiguousarray(U[:, list(group)]))
         for model in surrogate.outcomes:
             mean, var = model.surrogate.posterior.predict(U)
-            reach = self.beta * np.sqrt(np.maximum(var, 0.0))
+            reach = bound.beta * np.sqrt(np.maximum(var, 0.0))
             violation += beyond(mean, model.lower - reach, model.upper + reach)
         return U[best_row(violation, value)]

@@ -3,7 +3,7 @@
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -270,7 +270,7 @@ class ThompsonSampling(CandidateSearch):
         candidates = None
         if state is not None and not surrogate.refitted:
             candidates = state.candidates
-        U, candidates = minimise_draws(
+        U, candidates, cost = minimise_draws(
             streams,
             self.draw,
             surrogate.posterior,
@@ -280,7 +280,8 @@ class ThompsonSampling(CandidateSearch):
             candidates,
             model.fitted_at,
         )
-        return U, DrawState.of(model, candidates), Info.of(surrogate)
+        info = replace(Info.of(surrogate), search=cost)
+        return U, DrawState.of(model, candidates), info
 
     def choose(
         self,

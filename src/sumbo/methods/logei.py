@@ -20,6 +20,7 @@ from sumbo.rng import split
 from sumbo.sampling.expansion import JOINT
 from sumbo.search import (
     CandidateSettings,
+    GridCost,
     Table,
     minimise_draws,
     pick,
@@ -116,7 +117,8 @@ class LogExpectedImprovement(AdditiveModel, Method):
             if i + 1 < q - count:
                 surrogate = surrogate.fantasised(out[i : i + 1])
         if count:
-            out[q - count :] = _draw_minimisers(rng, given, count)
+            out[q - count :], cost = _draw_minimisers(rng, given, count)
+            info = replace(info, search=cost)
         return out, state, info
 
     def choose(
@@ -244,10 +246,15 @@ def _fitted(post: Posterior, data: Data) -> Float[ndarray, " n"]:
 
 def _draw_minimisers(
     rng: np.random.Generator, surrogate: Surrogate, count: int
-) -> Float[ndarray, "q P"]:
-    """Return the minimisers of joint draws, with those of outcomes if there are any."""
+) -> tuple[Float[ndarray, "q P"], GridCost | None]:
+    """Return the minimisers of joint draws, and the cost where parts overlap.
+
+    Outcomes are drawn too, if there are any.
+    """
     streams = split(rng)
     if surrogate.outcomes:
-        return minimise_constrained_draws(streams, JOINT, surrogate, count, _SEARCH)
+        U = minimise_constrained_draws(streams, JOINT, surrogate, count, _SEARCH)
+        return U, None
     post, data = surrogate.posterior, surrogate.data
-    return minimise_draws(streams, JOINT, post, data, count, _SEARCH)[0]
+    found = minimise_draws(streams, JOINT, post, data, count, _SEARCH)
+    return found.points, found.cost

@@ -11,7 +11,7 @@ from sumbo.search.draws import Candidates, CandidateSettings, minimise_draws
 from sumbo.search.grid import minimise_on_grid
 from sumbo.search.levels import GridCost
 from sumbo.search.minimum import sample_minimum
-from sumbo.search.separable import Parts, minimise_sum
+from sumbo.search.separable import Parts, minimise_sum, search_sum
 from sumbo.search.table import Table, pick, pick_each
 
 __all__ = [
@@ -32,4 +32,5 @@ __all__ = [
     "pick",
     "pick_each",
     "sample_minimum",
+    "search_sum",
 ]

@@ -1,6 +1,7 @@
 """Minimise draws from the posterior: candidates per component, then refinement."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from sumbo.sampling.expansion import Draw, Drawing, Expansion
 from sumbo.sampling.growth import FactorMemory, fresh_factors, grown_factors
 from sumbo.search.candidates import draw_candidates, free_coordinates
 from sumbo.search.components import by_group, feasible_components
-from sumbo.search.separable import Parts, minimise_sum
+from sumbo.search.levels import GridCost
+from sumbo.search.separable import Parts, search_sum
 from sumbo.state import UNSAVED, State
 from sumbo.typing import Float, ndarray
 
@@ -58,6 +60,17 @@ class CandidateSettings:
             require_positive_integer(name, getattr(self, name))
 
 
+class DrawMinima(NamedTuple):
+    """The minimisers of draws, the candidates to go on with, and what it took.
+
+    There is no cost where no parts overlap.
+    """
+
+    points: Float[ndarray, "q P"]
+    candidates: Candidates | None
+    cost: GridCost | None
+
+
 def minimise_draws(
     streams: Streams,
     draw: Drawing,
@@ -67,8 +80,8 @@ def minimise_draws(
     settings: CandidateSettings,
     candidates: Candidates | None = None,
     fitted_at: int = 0,
-) -> tuple[Float[ndarray, "q P"], Candidates | None]:
-    """Return the minimisers of q draws, and the candidates to go on with.
+) -> DrawMinima:
+    """Return the minimisers of q draws, the candidates to go on with, and the cost.
 
     All draws are made at the same candidates. They stand until the next refit, unless
     fresh ones are wanted: their factors are extended by the new observations only.
@@ -106,11 +119,14 @@ def minimise_draws(
         found = [expansion.values for expansion in draws]
     free = free_coordinates(data)
     out = np.empty((q, data.domain.dim))
+    costs: list[GridCost | None] = []
     for i in range(q):
         values = [np.sum([found[m][i] for m in part.groups], axis=0) for part in parts]
         functions = None
         if settings.refine:
             one = Draw(draws, i)
             functions = Parts(one.value, one.gradient, one.lines, one.line_gradients)
-        out[i] = minimise_sum(parts, Z, values, data.domain.dim, functions, free)
-    return out, candidates
+        dim = data.domain.dim
+        out[i], cost = search_sum(parts, Z, values, dim, functions, free)
+        costs.append(cost)
+    return DrawMinima(out, candidates, GridCost.of(costs))

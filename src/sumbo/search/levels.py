@@ -30,9 +30,9 @@ class GridCost:
     gap: float = 0.0
 
     @classmethod
-    def of(cls, costs: Iterable["GridCost"]) -> "GridCost | None":
+    def of(cls, costs: Iterable["GridCost | None"]) -> "GridCost | None":
         """Return largest width and gap, and all cells; None if there is no cost."""
-        found = list(costs)
+        found = [cost for cost in costs if cost is not None]
         if not found:
             return None
         return cls(

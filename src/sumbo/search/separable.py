@@ -8,7 +8,9 @@ from scipy.optimize import minimize
 
 from sumbo.search.components import Component
 from sumbo.search.feasible import minimise_feasible
+from sumbo.search.levels import GridCost
 from sumbo.search.overlapping import (
+    Found,
     Parts,
     minimise_overlapping,
     total_and_gradient,
@@ -47,6 +49,21 @@ def minimise_sum(
 ) -> Float[ndarray, " P"]:
     """Return the point whose component coordinates minimise each component's sum.
 
+    The arguments are those of ``search_sum``.
+    """
+    return search_sum(parts, Z, values, dim, functions, free)[0]
+
+
+def search_sum(
+    parts: list[Component],
+    Z: list[Float[ndarray, "..."]],
+    values: list[Float[ndarray, "..."]],
+    dim: int,
+    functions: Parts | None = None,
+    free: Bool[ndarray, " P"] | None = None,
+) -> tuple[Float[ndarray, " P"], GridCost | None]:
+    """Return the point of ``minimise_sum``, and the cost where groups overlap.
+
     Args:
         parts: Connected components of the structure.
         Z: Candidates of each component.
@@ -59,6 +76,7 @@ def minimise_sum(
     """
     u = np.empty(dim)
     lines: list[int] = []
+    costs: list[GridCost | None] = []
     for c, (part, Zc, f) in enumerate(zip(parts, Z, values, strict=True)):
         best = int(np.argmin(f))
         z = Zc[best]
@@ -68,14 +86,15 @@ def minimise_sum(
         elif functions is not None and moving and len(z) == 1:
             lines.append(c)
         elif functions is not None:
-            z = _refine(part, Zc, f, best, functions, free)
+            z, cost = _refine(part, Zc, f, best, functions, free)
+            costs.append(cost)
         u[list(part.coordinates)] = z
     if lines and functions is not None:
         chosen = [parts[c] for c in lines]
         u[[part.coordinates[0] for part in chosen]] = _zoom(
             chosen, [Z[c] for c in lines], [values[c] for c in lines], functions
         )
-    return u
+    return u, GridCost.of(costs)
 
 
 def _refine(
@@ -85,7 +104,7 @@ def _refine(
     best: int,
     functions: Parts,
     free: Bool[ndarray, " P"] | None,
-) -> Float[ndarray, " d"]:
+) -> Found:
     """Return the best candidate after a local descent; never a worse point."""
     z0 = Z[best]
     moving = np.ones(len(z0), dtype=bool)
@@ -95,9 +114,9 @@ def _refine(
     # such as a one-hot code that they split: their values must not be recombined.
     equal = all(len(columns) == len(z0) for columns in part.columns)
     if not equal and not is_partition(part.columns):
-        return minimise_overlapping(part, Z, f, functions, moving).point
+        return minimise_overlapping(part, Z, f, functions, moving)
     if not moving.any():
-        return z0
+        return Found(z0, None)
 
     def evaluate(x: Float[ndarray, " k"]) -> tuple[float, Float[ndarray, " k"]]:
         z = z0.copy()
@@ -118,10 +137,10 @@ def _refine(
         options={"maxiter": SEARCH.steps},
     )
     if not result.fun < f[best]:
-        return z0
+        return Found(z0, None)
     z = z0.copy()
     z[moving] = np.clip(result.x, 0.0, 1.0)
-    return z
+    return Found(z, None)
 
 
 def _refine_feasible(
