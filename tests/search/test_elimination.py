@@ -8,7 +8,7 @@ import pytest
 from irregular import frozen
 from sumbo.search import levels as module
 from sumbo.search.elimination import (
-    Term,
+    LevelTable,
     minimise_terms,
     plan_elimination,
     tables_of,
@@ -38,7 +38,9 @@ def terms_of(rng, scopes, sizes):
     """Return random terms of the scopes, and one of every variable."""
     singles = [((i,), 1.0) for i in range(len(sizes))]
     return [
-        Term(scope, frozen(scale * rng.standard_normal([sizes[i] for i in scope])))
+        LevelTable(
+            scope, frozen(scale * rng.standard_normal([sizes[i] for i in scope]))
+        )
         for scope, scale in [*singles, *((scope, 2.3) for scope in scopes)]
     ]
 

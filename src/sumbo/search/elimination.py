@@ -21,14 +21,14 @@ import numpy as np
 from sumbo.typing import Float, Group, Int, ndarray
 
 
-class Term(NamedTuple):
+class LevelTable(NamedTuple):
     """A table of the values of a term; axis k is the level of variable scope[k]."""
 
     scope: Group
     table: Float[ndarray, "..."]
 
 
-class Plan(NamedTuple):
+class EliminationPlan(NamedTuple):
     """In which order variables are eliminated, and what that costs.
 
     Attributes:
@@ -44,7 +44,7 @@ class Plan(NamedTuple):
     largest: int
 
 
-def plan_elimination(scopes: Sequence[Group], sizes: Sequence[int]) -> Plan:
+def plan_elimination(scopes: Sequence[Group], sizes: Sequence[int]) -> EliminationPlan:
     """Return a good order: the better of two greedy ones.
 
     The next variable is the one whose joined table is smallest, or the one that joins
@@ -65,7 +65,9 @@ def plan_elimination(scopes: Sequence[Group], sizes: Sequence[int]) -> Plan:
     return min(plans, key=lambda plan: plan.cells)
 
 
-def _greedy(near: Sequence[set[int]], sizes: Sequence[int], by_fill: bool) -> Plan:
+def _greedy(
+    near: Sequence[set[int]], sizes: Sequence[int], by_fill: bool
+) -> EliminationPlan:
     left = {i: set(others) for i, others in enumerate(near)}
 
     def cells(i: int) -> int:
@@ -94,11 +96,13 @@ def _greedy(near: Sequence[set[int]], sizes: Sequence[int], by_fill: bool) -> Pl
         # The costs of neighbours of neighbours change with the pairs that were joined.
         for j in others.union(*(left[j] for j in others)):
             costs[j] = cost(j)
-    return Plan(tuple(order), width, total, largest)
+    return EliminationPlan(tuple(order), width, total, largest)
 
 
 def minimise_terms(
-    terms: Sequence[Term], sizes: Sequence[int], plan: Plan | None = None
+    terms: Sequence[LevelTable],
+    sizes: Sequence[int],
+    plan: EliminationPlan | None = None,
 ) -> list[int]:
     """Return, for each variable, its level where the sum of all terms is least.
 
@@ -120,14 +124,14 @@ def minimise_terms(
             total += aligned(term, (i, *others))
         eliminated.append((i, others, total.argmin(axis=0)))
         if others:
-            live.append(Term(others, total.min(axis=0)))
+            live.append(LevelTable(others, total.min(axis=0)))
     level = [0] * len(sizes)
     for i, others, answer in reversed(eliminated):
         level[i] = int(answer[tuple(level[j] for j in others)])
     return level
 
 
-def aligned(term: Term, scope: Group) -> Float[ndarray, "..."]:
+def aligned(term: LevelTable, scope: Group) -> Float[ndarray, "..."]:
     """Return the table with one axis for each variable of a larger scope."""
     places = [scope.index(i) for i in term.scope]
     shape = [1] * len(scope)
@@ -136,7 +140,7 @@ def aligned(term: Term, scope: Group) -> Float[ndarray, "..."]:
     return term.table.transpose(np.argsort(places)).reshape(shape)
 
 
-def total_at(terms: Sequence[Term], levels: Sequence[int]) -> float:
+def total_at(terms: Sequence[LevelTable], levels: Sequence[int]) -> float:
     """Return the sum of all terms where the variables have these levels."""
     return float(sum(t.table[tuple(levels[i] for i in t.scope)] for t in terms))
 
@@ -146,7 +150,7 @@ def tables_of(
     parts: Sequence[tuple[int, Group]],
     nodes: Sequence[Group],
     levels: Sequence[Float[ndarray, "..."]],
-) -> list[Term]:
+) -> list[LevelTable]:
     """Return functions on the grid of levels, one term for each.
 
     Args:
@@ -165,7 +169,7 @@ def tables_of(
         names = [p for i in scope for p in nodes[i]]
         order = [names.index(p) for p in columns]
         found = value(m, np.ascontiguousarray(joined[:, order]))
-        out.append(Term(scope, found.reshape(sizes)))
+        out.append(LevelTable(scope, found.reshape(sizes)))
     return out
 
 

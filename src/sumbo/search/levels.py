@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sumbo.search.elimination import Term, minimise_terms, plan_elimination
+from sumbo.search.elimination import LevelTable, minimise_terms, plan_elimination
 from sumbo.search.messages import minimise_by_messages
 
 # Most cells of one joined table: 16 MB of floats.
@@ -43,7 +43,7 @@ class GridCost:
 
 
 def minimise_levels(
-    terms: Sequence[Term], sizes: Sequence[int]
+    terms: Sequence[LevelTable], sizes: Sequence[int]
 ) -> tuple[list[int], GridCost]:
     """Return the level of each variable, and what it took.
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sumbo.search.elimination import Term, total_at
+from sumbo.search.elimination import LevelTable, total_at
 from sumbo.typing import Float, ndarray
 
 
@@ -52,7 +52,7 @@ class Bounded(NamedTuple):
     bound: float
 
 
-def minimise_by_messages(terms: Sequence[Term], sizes: Sequence[int]) -> Bounded:
+def minimise_by_messages(terms: Sequence[LevelTable], sizes: Sequence[int]) -> Bounded:
     """Return low levels, never worse than any of an earlier round, with a bound."""
     singles = [np.zeros(n) for n in sizes]
     wide = []
@@ -82,7 +82,7 @@ def minimise_by_messages(terms: Sequence[Term], sizes: Sequence[int]) -> Bounded
 
 
 def _update(
-    term: Term,
+    term: LevelTable,
     messages: list[Float[ndarray, " _"]],
     beliefs: list[Float[ndarray, " _"]],
 ) -> None:
@@ -99,7 +99,7 @@ def _update(
 
 
 def _lower_bound(
-    wide: Sequence[Term],
+    wide: Sequence[LevelTable],
     sent: Sequence[list[Float[ndarray, " _"]]],
     beliefs: Sequence[Float[ndarray, " _"]],
 ) -> float:
@@ -113,13 +113,13 @@ def _lower_bound(
 
 
 def _decoded(
-    terms: Sequence[Term],
+    terms: Sequence[LevelTable],
     beliefs: Sequence[Float[ndarray, " _"]],
     sizes: Sequence[int],
 ) -> list[int]:
     """Return levels of least belief, each then least given the others."""
     levels = [int(np.argmin(belief)) for belief in beliefs]
-    holding: list[list[Term]] = [[] for _ in sizes]
+    holding: list[list[LevelTable]] = [[] for _ in sizes]
     for term in terms:
         for i in term.scope:
             holding[i].append(term)

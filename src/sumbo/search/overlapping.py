@@ -46,7 +46,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sumbo.search.components import Component
-from sumbo.search.elimination import Term, tables_of, touching
+from sumbo.search.elimination import LevelTable, tables_of, touching
 from sumbo.search.levels import GridCost, minimise_levels
 from sumbo.search.local import descend
 from sumbo.typing import Bool, Float, Group, Groups, ndarray
@@ -129,7 +129,7 @@ class Parts(NamedTuple):
         )
 
 
-class Found(NamedTuple):
+class LowPoint(NamedTuple):
     """A low point, and what the search of the tables took; None if there was none."""
 
     point: Float[ndarray, " d"]
@@ -142,7 +142,7 @@ def minimise_overlapping(
     f: Float[ndarray, " B"],
     functions: Parts,
     moving: Bool[ndarray, " d"],
-) -> Found:
+) -> LowPoint:
     """Return a low point of the component's sum; never worse than the best candidate.
 
     Args:
@@ -179,7 +179,7 @@ def minimise_overlapping(
         found, reached = starts, total_and_gradient(part, starts, functions)[0]
     best = int(np.argmin(reached))
     point = found[best] if reached[best] < f[order[0]] else Z[order[0]]
-    return Found(point, joined.cost)
+    return LowPoint(point, joined.cost)
 
 
 def atoms(columns: Groups) -> Groups:
@@ -225,7 +225,7 @@ def join(
         np.vstack([best[list(node)], _levels(Z, node, moving, count)]) for node in nodes
     ]
     singles, rest = _along_lines(functions, terms, nodes, levels)
-    tables = [Term((i,), values) for i, values in enumerate(singles)]
+    tables = [LevelTable((i,), values) for i, values in enumerate(singles)]
     tables += tables_of(functions.value, rest, nodes, levels)
     chosen, cost = minimise_levels(tables, [len(rows) for rows in levels])
     out = best.copy()

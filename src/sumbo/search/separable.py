@@ -10,7 +10,7 @@ from sumbo.search.components import Component
 from sumbo.search.feasible import minimise_feasible
 from sumbo.search.levels import GridCost
 from sumbo.search.overlapping import (
-    Found,
+    LowPoint,
     Parts,
     minimise_overlapping,
     total_and_gradient,
@@ -104,7 +104,7 @@ def _refine(
     best: int,
     functions: Parts,
     free: Bool[ndarray, " P"] | None,
-) -> Found:
+) -> LowPoint:
     """Return the best candidate after a local descent; never a worse point."""
     z0 = Z[best]
     moving = np.ones(len(z0), dtype=bool)
@@ -116,7 +116,7 @@ def _refine(
     if not equal and not is_partition(part.columns):
         return minimise_overlapping(part, Z, f, functions, moving)
     if not moving.any():
-        return Found(z0, None)
+        return LowPoint(z0, None)
 
     def evaluate(x: Float[ndarray, " k"]) -> tuple[float, Float[ndarray, " k"]]:
         z = z0.copy()
@@ -137,10 +137,10 @@ def _refine(
         options={"maxiter": SEARCH.steps},
     )
     if not result.fun < f[best]:
-        return Found(z0, None)
+        return LowPoint(z0, None)
     z = z0.copy()
     z[moving] = np.clip(result.x, 0.0, 1.0)
-    return Found(z, None)
+    return LowPoint(z, None)
 
 
 def _refine_feasible(
