@@ -21,6 +21,7 @@ from sumbo.errors import require_number, require_positive_integer
 from sumbo.gp import AdditiveGP
 from sumbo.partitions.partition import count_merged, singletons, with_residual
 from sumbo.partitions.sweep import FittedPartition, PartitionPosterior
+from sumbo.typing import Groups
 
 
 @DECOMPOSITIONS.register("auto")
@@ -35,18 +36,25 @@ class Auto(Learned):
         use_penalty: Log evidence, in nats, that each further member of a group must
             add so that the group is used, on top of ``sweep.penalty``.
         compared_fit_steps: Quasi-Newton steps of the fits that are compared.
+        averaged: Structures that are compared, and over which methods average: with
+            two, the walk's partition and singletons; with more, also the last other
+            partitions of the walk, as in [gardner2017]. Weights are posterior
+            densities instead of frequencies of visits. With 1, two are compared and
+            the one that is drawn stands alone.
         min_weight: Probability from which a structure that was not drawn is plausible.
     """
 
     max_size: int | None = None
     use_penalty: float = 2.0
     compared_fit_steps: int = 8
+    averaged: int = 2
     min_weight: float = 0.02
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_number("use_penalty", self.use_penalty)
-        require_positive_integer("compared_fit_steps", self.compared_fit_steps)
+        for name in ("compared_fit_steps", "averaged"):
+            require_positive_integer(name, getattr(self, name))
         require_number("min_weight", self.min_weight, high=1.0)
 
     def choose(
@@ -55,10 +63,17 @@ class Auto(Learned):
         posterior: PartitionPosterior,
         now: FittedPartition,
         last: AdditiveGP | None,
+        visited: tuple[Groups, ...],
     ) -> Proposal:
-        """Return the walk's partition or singletons, with a residual part."""
-        apart = singletons(len(posterior.data.domain.blocks))
-        partitions = sorted({now.groups, apart})
+        """Return the walk's partition or singletons, with a residual part.
+
+        With ``averaged`` above two, also one of the last other partitions of the walk.
+        """
+        known = {now.groups, singletons(len(posterior.data.domain.blocks))}
+        for partition in reversed(visited):
+            if len(known) < self.averaged:
+                known.add(partition)
+        partitions = sorted(known)
         # The last model has a residual part, the walk's has none.
         start = now.gp if last is None else last
         fitted = [
@@ -67,19 +82,19 @@ class Auto(Learned):
         ]
         merged = np.array([count_merged(p) for p in partitions])
         scores = np.array([f.log_density for f in fitted]) - self.use_penalty * merged
-        known = np.isfinite(scores)  # a fit may have failed
-        scores = np.where(known, scores, np.finfo(float).min)
+        worked = np.isfinite(scores)  # a fit may have failed
+        scores = np.where(worked, scores, np.finfo(float).min)
         # Gumbel-max: an exact draw from unnormalised log weights.
         drawn = int(np.argmax(scores + rng.gumbel(size=len(scores))))
         weights = softmax(scores)
-        plausible = np.flatnonzero(known & (weights >= self.min_weight))
+        plausible = np.flatnonzero(worked & (weights >= self.min_weight))
         return Proposal(
             groups=fitted[drawn].groups,
             start=fitted[drawn].gp,
             others=tuple(
                 Weighted(float(weights[i]), fitted[i].gp)
                 for i in plausible
-                if i != drawn
+                if i != drawn and self.averaged > 1
             ),
             fits=len(fitted),
         )

@@ -129,8 +129,8 @@ class Learned(Decomposition):
         count = self.walks if not walked and many <= N else 1
         walks = [run_sweeps(rng, posterior, start, sweeps) for _ in range(count)]
         made = max((walk or [start] for walk in walks), key=_highest_density)
-        choice = self.choose(rng, posterior, made[-1], last)
         memory = self._remember(memory, made)
+        choice = self.choose(rng, posterior, made[-1], last, memory.visited)
         return replace(choice, memory=memory, fits=choice.fits + fits + count * sweeps)
 
     def choose(
@@ -139,12 +139,14 @@ class Learned(Decomposition):
         posterior: PartitionPosterior,
         now: FittedPartition,
         last: AdditiveGP | None,
+        visited: tuple[Groups, ...],
     ) -> Proposal:
         """Return what to propose, without memory, given where the walk is.
 
-        ``last`` is the last model if there is one. ``fits`` counts those made here.
+        ``last`` is the last model if there is one, and ``visited`` are the partitions
+        after the last sweeps. ``fits`` counts those made here.
         """
-        del rng, posterior, last
+        del rng, posterior, last, visited
         return Proposal(groups=now.groups, start=now.gp)
 
     def structures(self, memory: WalkState | None) -> tuple[Groups, ...]:

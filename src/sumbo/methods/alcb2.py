@@ -22,14 +22,14 @@ from sumbo.search import (
     search_sum,
 )
 from sumbo.search.constrained import best_row, joint_candidates
-from sumbo.surrogate import AdditiveState, Surrogate
+from sumbo.surrogate import AdditiveState, AveragedModel, Surrogate
 from sumbo.surrogate.base import beyond
 from sumbo.typing import Float, Int, ndarray
 
 
 @METHODS.register("alcb2")
 @dataclass(frozen=True, kw_only=True)
-class AdditiveLCB(CandidateSearch):
+class AdditiveLCB(AveragedModel, CandidateSearch):
     """Return the minimiser of Σ_m μ_m − β σ_m; [kandasamy2015] with constant β.
 
     Where more than one structure is plausible, the bound is averaged over them.

@@ -28,7 +28,7 @@ from sumbo.search import (
 )
 from sumbo.search.constrained import minimise_constrained_draws
 from sumbo.search.whole import search_whole
-from sumbo.surrogate import AdditiveModel, AdditiveState, Surrogate
+from sumbo.surrogate import AdditiveState, AveragedModel, Surrogate
 from sumbo.typing import Float, Int, ndarray
 
 # How draws are searched; their candidates are used once.
@@ -62,7 +62,7 @@ STAGNATION = Stagnation()
 
 @METHODS.register("logei")
 @dataclass(frozen=True, kw_only=True)
-class LogExpectedImprovement(AdditiveModel, Method):
+class LogExpectedImprovement(AveragedModel, Method):
     """Return the maximiser of the log of expected improvement; [ament2023].
 
     The variance is that of the sum, bilateral covariances included. Parts only guide

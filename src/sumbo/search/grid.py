@@ -5,8 +5,6 @@ exact for any graph of overlapping parts: [rolland2018] for junction trees, [han
 for forests. Gradient steps then leave the grid.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from sumbo.data import Data
@@ -18,26 +16,15 @@ from sumbo.search.local import descend
 from sumbo.search.overlapping import Parts, total_and_gradient
 from sumbo.typing import Bool, Float, Group, ndarray
 
-
-@dataclass(frozen=True, kw_only=True)
-class GridSearch:
-    """How levels are chosen and left.
-
-    Attributes:
-        best: How many of the best observations have their values among the levels.
-        probes: Random corners per coordinate among which the levels of a parameter of
-            several coordinates, such as a choice, are found.
-        steps: Quasi-Newton steps of the descent from the minimum of the grid.
-        tolerance: Projected gradient at which the descent ends.
-    """
-
-    best: int = 3
-    probes: int = 8
-    steps: int = 40
-    tolerance: float = 3e-3
-
-
-SEARCH = GridSearch()
+# How many of the best observations have their values among the levels.
+BEST = 3
+# Random points per coordinate of a parameter with several coordinates, such as a
+# choice, among which its levels are found.
+PROBES = 8
+# Quasi-Newton steps of the descent from the minimum of the grid, and the projected
+# gradient at which it ends.
+STEPS = 40
+TOLERANCE = 3e-3
 
 
 def minimise_on_grid(
@@ -80,9 +67,9 @@ def parameter_levels(
         inner = (np.arange(count - 2) + rng.random()) / max(count - 2, 1)
         rows = np.concatenate([[0.0, 1.0], inner])[:count, None]
     else:
-        rows = rng.random((max(count, SEARCH.probes * len(block)), len(block)))
+        rows = rng.random((max(count, PROBES * len(block)), len(block)))
         rows = np.vstack([np.eye(len(block)), rows])
-    best = data.U[data.order[: SEARCH.best]][:, list(block)]
+    best = data.U[data.order[:BEST]][:, list(block)]
     full = np.full((len(rows) + len(best), data.domain.dim), 0.5)
     full[:, list(block)] = np.vstack([best, rows])
     found = data.domain.snap(full)[:, list(block)]
@@ -105,5 +92,5 @@ def _descended(
         value, gradient = total_and_gradient(part, X, functions)
         return value, gradient * moving
 
-    found, _ = descend(held, z[None], steps=SEARCH.steps, tolerance=SEARCH.tolerance)
+    found, _ = descend(held, z[None], steps=STEPS, tolerance=TOLERANCE)
     return found[0]

@@ -1,0 +1,42 @@
+"""The additive model of methods that average over structures: logei and alcb2."""
+
+from dataclasses import dataclass, replace
+
+from sumbo.decompositions import Decomposition, resolve
+from sumbo.decompositions.auto import Auto
+from sumbo.errors import ArgumentError, require_positive_integer
+from sumbo.surrogate.additive import AdditiveModel
+
+
+@dataclass(frozen=True, kw_only=True)
+class AveragedModel(AdditiveModel):
+    """An additive model whose acquisition function is averaged over structures.
+
+    Attributes:
+        averaged: Structures over which is averaged at most, with their probabilities;
+            [gardner2017]. None for what the groups do: two with ``"auto"``, the one
+            where the walk is and singletons. With more, the last ones that the walk
+            visited are fitted too; with 1 there is no average.
+    """
+
+    averaged: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.averaged is None:
+            return
+        require_positive_integer("averaged", self.averaged)
+        source = resolve(self.groups)
+        if not isinstance(source, Auto):
+            msg = (
+                f"averaged={self.averaged} averages over structures that are learned, "
+                f"not groups={self.groups!r}. Pass groups='auto'."
+            )
+            raise ArgumentError(msg)
+
+    @property
+    def _source(self) -> Decomposition:
+        source = resolve(self.groups)
+        if self.averaged is None or not isinstance(source, Auto):
+            return source
+        return replace(source, averaged=self.averaged)
