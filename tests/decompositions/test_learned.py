@@ -205,6 +205,43 @@ def test_structures_that_are_not_plausible_are_not_kept(rng, walked):
     assert (1, 2) not in found.groups
 
 
+VISITED = (
+    ((0, 2), (1,), (3,)),
+    ((0, 1, 2), (3,)),
+    ((0,), (1,), (2, 3)),
+    GROUPED,
+    ((0,), (1,), (2, 3)),
+)
+
+
+@pytest.mark.parametrize(
+    ("averaged", "others"), [(3, [2]), (4, [2, 1]), (9, [2, 1, 0])]
+)
+def test_the_last_visited_partitions_are_weighted_too(averaged, others, rng, walked):
+    posterior, now = walked
+    rule = Auto(averaged=averaged, min_weight=0.0)
+    found = rule.choose(rng, posterior, now, None, VISITED)
+    # Posterior densities with two nats less for every merged parameter, by hand.
+    wanted = {}
+    for groups in (GROUPED, ((0,), (1,), (2,), (3,)), *(VISITED[i] for i in others)):
+        whole = (*groups, (0, 1, 2, 3))
+        fitted = posterior.fit(whole, now.gp, rule.compared_fit_steps)
+        wanted[whole] = fitted.log_density - 2.0 * (4 - len(groups))
+    top = max(wanted.values())
+    total = sum(math.exp(score - top) for score in wanted.values())
+    weights = {other.gp.groups: other.weight for other in found.others}
+    weights[found.groups] = 1.0 - sum(weights.values())
+    assert set(weights) == set(wanted)
+    for groups, score in wanted.items():
+        assert weights[groups] == pytest.approx(math.exp(score - top) / total, abs=1e-9)
+    assert found.fits == len(wanted)
+
+
+def test_without_an_average_the_drawn_structure_stands_alone(rng, walked):
+    rule = Auto(averaged=1, use_penalty=gain(*walked) - math.log(3.0))
+    assert rule.choose(rng, *walked, None, VISITED).others == ()
+
+
 class Failing(PartitionPosterior):
     """A posterior in which no fit of some structures succeeds."""
 

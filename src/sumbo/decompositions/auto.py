@@ -63,7 +63,7 @@ class Auto(Learned):
         posterior: PartitionPosterior,
         now: FittedPartition,
         last: AdditiveGP | None,
-        visited: tuple[Groups, ...],
+        visited: tuple[Groups, ...] = (),
     ) -> Proposal:
         """Return the walk's partition or singletons, with a residual part.
 

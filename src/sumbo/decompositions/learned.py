@@ -139,7 +139,7 @@ class Learned(Decomposition):
         posterior: PartitionPosterior,
         now: FittedPartition,
         last: AdditiveGP | None,
-        visited: tuple[Groups, ...],
+        visited: tuple[Groups, ...] = (),
     ) -> Proposal:
         """Return what to propose, without memory, given where the walk is.
 

@@ -111,7 +111,7 @@ class AdditiveLCB(AveragedModel, CandidateSearch):
 
     def _factor(self, surrogate: Surrogate) -> float:
         """Return β, inflated where points are fantasised."""
-        fantasised = surrogate.posterior.N > len(surrogate.data.y)
+        fantasised = len(surrogate.data.y) < surrogate.posterior.N
         return self.beta * math.exp(self.inflation if fantasised else 0.0)
 
     def _minimise(
