@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -57,7 +58,9 @@ def bowl(x):
 
 
 def everything(opt):
-    """Return all that an optimizer knows: the bytes of its file."""
+    """Return all that an optimizer knows but the clock: the bytes of its file."""
+    opt, history = copy(opt), opt._now.history
+    opt._remember(replace(history, times=np.full(len(history.y), np.nan)))
     with TemporaryDirectory() as folder:
         path = Path(folder) / "run.npz"
         opt.save(path)

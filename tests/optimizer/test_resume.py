@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from searches import BOX, MIXED, QUICK, bowl, everything, run_python
-from sumbo import Optimizer, methods, minimize
+from sumbo import Optimizer, checkpoint, methods, minimize
 from sumbo.errors import CheckpointError
 from sumbo.testing.scenes import BOX as SCENE, play
 
@@ -29,8 +29,9 @@ def begin(method, kind: Any = Optimizer) -> Any:
 # Each line of the input names a file, what happened between it and the next one (points
 # told, numbers of points asked), and where to save what comes of it.
 GO_ON = """
-import json, sys
+import json, sys, time
 from sumbo import Optimizer
+time.time = lambda: 1.7e9
 for line in open(sys.argv[1]):
     path, events, out = json.loads(line)
     opt = Optimizer.load(path)
@@ -69,7 +70,8 @@ class Recorder(Optimizer):
         return self
 
 
-def test_every_method_goes_on_bit_for_bit_in_a_new_process(tmp_path):
+def test_every_method_goes_on_bit_for_bit_in_a_new_process(tmp_path, monkeypatch):
+    monkeypatch.setattr("sumbo.optimizer.asktell.time.time", lambda: 1.7e9)
     # Saved with no data, with points pending, after tells, in the middle of a batch,
     # before and after refits. Each file and what followed must give the next file, so
     # that all of them give the end of the undisturbed run.
@@ -102,6 +104,7 @@ def test_a_loaded_optimizer_equals_the_saved_one(tmp_path):
     opt.save(tmp_path / "run.npz")
     again = Optimizer.load(tmp_path / "run.npz")
     assert everything(again) == everything(opt)
+    np.testing.assert_array_equal(again.times, opt.times)
     assert again.settings == opt.settings
     assert again.space == opt.space
     assert again.best[0].tolist() == opt.best[0].tolist()
@@ -229,3 +232,27 @@ def test_a_killed_run_leaves_files_that_the_next_save_does_not_trip_over(tmp_pat
         (tmp_path / name).write_bytes(os.urandom(40))
     opt.save(tmp_path / "run.npz")
     assert everything(Optimizer.load(tmp_path / "run.npz")) == everything(opt)
+
+
+# ---------------------------------------------------------------------- times
+def test_values_carry_the_time_at_which_they_were_told(tmp_path, monkeypatch):
+    clock = iter([1.7e9, 1.7e9 + 40.5])
+    monkeypatch.setattr("sumbo.optimizer.asktell.time.time", lambda: next(clock))
+    opt = Optimizer(SCENE, seed=7, n_init=5)
+    X = opt.ask(3)
+    opt.tell(X[0], 2.5, earlier=True)
+    opt.tell(X[1], 3.5)
+    opt.tell(X[2], failed=True)
+    opt.save(tmp_path / "run.npz")
+    times = Optimizer.load(tmp_path / "run.npz").times
+    np.testing.assert_array_equal(times, [np.nan, 1.7e9, 1.7e9 + 40.5])
+
+
+def test_a_file_without_times_is_read(tmp_path):
+    opt = Optimizer(SCENE, seed=7, n_init=5)
+    opt.tell(opt.ask(2), [2.5, 3.5])
+    opt.save(tmp_path / "run.npz")
+    header, arrays = checkpoint.load(tmp_path / "run.npz")
+    del arrays["history.times"]
+    checkpoint.save(tmp_path / "old.npz", header, arrays)
+    assert np.isnan(Optimizer.load(tmp_path / "old.npz").times).all()

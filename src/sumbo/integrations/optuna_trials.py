@@ -119,6 +119,7 @@ class ObservedTrials:
             failed=failed,
             outcomes=np.where(failed[:, None], np.nan, outcomes),
             noise=np.full(n, np.nan),
+            times=np.full(n, np.nan),
             pending_X=self.pending_X[rows],
             pending_U=self.pending_U[rows],
         )

@@ -2,6 +2,7 @@
 
 import inspect
 import logging
+import time
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -213,6 +214,7 @@ class Optimizer(RunView):
             limits, outcomes, len(told.y), failed=told.failed, earlier=earlier
         )
         history = self._now.history
+        moment = np.nan if earlier else time.time()
         for row, own in zip(zip(*told, strict=True), measured, strict=True):
             x, u, value, failed, deviation = row
             history = history.told(
@@ -222,6 +224,7 @@ class Optimizer(RunView):
                 failed=bool(failed),
                 noise=deviation,
                 outcomes=own,
+                time=moment,
             )
         self._remember(history)
         if np.isfinite(told.noise).any() and not self._engine.method.uses_noise:

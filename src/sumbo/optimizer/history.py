@@ -16,7 +16,8 @@ class History:
     A failed evaluation has ``failed`` set and NaN in ``y``, which no model ever sees.
     ``y`` is to be minimised. ``noise`` is the standard deviation of each value, NaN
     where it is not known. ``outcomes`` are what was measured beside the value, NaN
-    where it is not known.
+    where it is not known. ``times`` say when values were told, in seconds since 1970
+    (UTC), NaN where it is not known; no choice depends on them.
     """
 
     X: Float[ndarray, "N K"]
@@ -25,6 +26,7 @@ class History:
     failed: Bool[ndarray, " N"]
     outcomes: Float[ndarray, "N O"]
     noise: Float[ndarray, " N"]
+    times: Float[ndarray, " N"]
     pending_X: Float[ndarray, "Q K"]
     pending_U: Float[ndarray, "Q P"]
 
@@ -39,6 +41,7 @@ class History:
             failed=np.zeros(0, dtype=bool),
             outcomes=np.empty((0, outcomes)),
             noise=np.empty(0),
+            times=np.empty(0),
             pending_X=np.empty((0, K)),
             pending_U=np.empty((0, P)),
         )
@@ -60,6 +63,7 @@ class History:
         failed: bool,
         outcomes: Float[ndarray, " O"] | None = None,
         noise: float = np.nan,
+        time: float = np.nan,
     ) -> "History":
         """Return the history with one more value; a pending point stops pending.
 
@@ -81,6 +85,7 @@ class History:
             failed=np.append(self.failed, failed),
             outcomes=np.vstack([self.outcomes, measured]),
             noise=np.append(self.noise, np.nan if failed else noise),
+            times=np.append(self.times, time),
             pending_X=self.pending_X[keep],
             pending_U=self.pending_U[keep],
         )
@@ -107,9 +112,10 @@ class History:
     @classmethod
     def from_arrays(cls, arrays: dict[str, Any]) -> "History":
         """Return the history of a checkpoint."""
-        # Files from before there were outcomes or a noise hold none.
+        # Files from before there were outcomes, a noise or times hold none.
         N = len(arrays["y"])
-        known = {"outcomes": np.empty((N, 0)), "noise": np.full(N, np.nan), **arrays}
+        unknown = {"noise": np.full(N, np.nan), "times": np.full(N, np.nan)}
+        known = {"outcomes": np.empty((N, 0)), **unknown, **arrays}
         return cls(**{name: known[name] for name in FIELDS})
 
     def contradiction(self, space: Space) -> str:
@@ -122,6 +128,7 @@ class History:
             "failed": (N,),
             "outcomes": (N, self.outcomes.shape[-1]),
             "noise": (N,),
+            "times": (N,),
             "pending_X": (Q, K),
             "pending_U": (Q, P),
         }
@@ -144,4 +151,7 @@ class History:
         return ""
 
 
-FIELDS = ("X", "U", "y", "failed", "outcomes", "noise", "pending_X", "pending_U")
+FIELDS = (
+    *("X", "U", "y", "failed", "outcomes", "noise", "times"),
+    *("pending_X", "pending_U"),
+)

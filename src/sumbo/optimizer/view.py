@@ -158,6 +158,11 @@ class RunView:
         return self._now.history.noise.copy()
 
     @property
+    def times(self) -> Float[ndarray, " N"]:
+        """When the values were told: seconds since 1970 (UTC), NaN if not known."""
+        return self._now.history.times.copy()
+
+    @property
     def maximize(self) -> bool:
         """Whether values are maximised."""
         return self._maximize
