@@ -18,6 +18,10 @@ COMMANDS = {
         "sumbo.cli.minimize:minimize",
         "Minimise, or maximise, a Python function or a program.",
     ),
+    "report": (
+        "sumbo.cli.report:report",
+        "Write one HTML page on a run, finished or not, for others to read.",
+    ),
     "methods": (
         "sumbo.cli.listings:methods",
         "List the methods, or the settings of one.",

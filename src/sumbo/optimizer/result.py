@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Collection
 from copy import copy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,14 @@ class Result(OptimizeResult):
         See ``Optimizer.importance``: a table of Sobol shares with intervals.
         """
         return self["optimizer"].importance(n=n, seed=seed, level=level)
+
+    def report(self, path: Any, *, title: str = "") -> Path:
+        """Write a page on the run for others: one HTML file; return its path.
+
+        See ``Optimizer.report``.
+        """
+        message = str(self.get("message", ""))
+        return self["optimizer"].report(path, title=title, message=message)
 
     def to_frame(self) -> Any:
         """Return a pandas DataFrame with one row per evaluation, in their order.

@@ -1,5 +1,8 @@
 """What can be read of a run: observations, settings, the model, recommendations."""
 
+import importlib
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,9 @@ from sumbo.space.measure import measures_of
 from sumbo.surrogate import Surrogate
 from sumbo.surrogate.noise import expecting_noise
 from sumbo.typing import Float, Groups, ndarray
+
+# More new observations before a refit than any run has.
+NEVER = 2**31
 
 
 class RunView:
@@ -151,6 +157,12 @@ class RunView:
     def y(self) -> Float[ndarray, " N"]:
         """All values told, in the same order; NaN where the evaluation failed."""
         return self._sign * self._now.history.y
+
+    @property
+    def feasible_y(self) -> Float[ndarray, " N"]:
+        """The values told, NaN where the evaluation failed or broke a constraint."""
+        history = self._now.history
+        return self._sign * feasible_values(self.space, history, self._engine.limits)
 
     @property
     def noise(self) -> Float[ndarray, " N"]:
@@ -293,6 +305,35 @@ class RunView:
             seed=seed,
             level=level,
         )
+
+    def report(self, path: Any, *, title: str = "", message: str = "") -> Path:
+        """Write a page on the run for others: one HTML file; return its path.
+
+        The file is complete in itself and loads nothing. The run may still go on, and
+        does not change. See docs/guide/share.md.
+
+        Args:
+            path: The file to write, such as ``"report.html"``.
+            title: The heading of the page.
+            message: How the run ended, in words.
+
+        Raises:
+            ArgumentError: If the file cannot be written.
+        """
+        report = importlib.import_module("sumbo.report")  # a layer above
+        return report.write_report(self, path, title=title, message=message)
+
+    def peek(self, *, refit: bool = True) -> ndarray:
+        """Return the point that ``ask()`` would return now; the run does not change.
+
+        With ``refit=False`` the model is used as it stands, which is faster where a
+        refit is due; the point may then differ from the one that is asked.
+        """
+        engine = self._engine
+        if not refit and "refit" in settings_of(engine.method):
+            method: Any = engine.method
+            engine = replace(engine, method=replace(method, refit=NEVER))
+        return engine.ask(self._now, 1)[0][0]
 
     def structures(self) -> list[Groups]:
         """Return groups of parameters that were learned lately, the last ones last.
