@@ -10,7 +10,7 @@ from scipy.special import j0
 
 from sumbo.errors import ProblemError
 from sumbo.problems import get, kids_1000
-from sumbo.problems.shear import cosebis, files, fits, kernels
+from sumbo.problems.shear import cosebis, files, fits, weights
 from sumbo.problems.shear.likelihood import gaussian, mock_factor
 
 needs_data = pytest.mark.skipif(
@@ -44,8 +44,8 @@ def test_the_weights_are_bessel_integrals_of_the_filters():
 @pytest.mark.parametrize("degree", [1, 3])
 def test_a_shift_moves_the_mean_redshift(degree):
     z = np.linspace(0.0, 3.0, 241)
-    n = kernels.normalised(z, z**2 * np.exp(-((z / 0.6) ** 2)))
-    moved = kernels.shifted(z, n, 0.043, degree=degree)
+    n = weights.normalised(z, z**2 * np.exp(-((z / 0.6) ** 2)))
+    moved = weights.shifted(z, n, 0.043, degree=degree)
     assert np.trapezoid(z * (moved - n), z) == pytest.approx(0.043, abs=2e-4)
 
 
