@@ -7,13 +7,16 @@ from the best of 20 000 random points, in standard deviations of the function, s
 good run has negative ones. Rows go to ``results/noise.csv``; runs that have a row are
 not made again. ``python -m benchmarks.noise report`` prints the table.
 
-The method ``one-prior`` is the default without the second prior of the noise.
+The method ``one-prior`` is the default without the second prior of the noise. Rivals
+need the environment of ``make rivals``; without it they are left out.
 """
 
 import argparse
 import csv
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +24,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.noise_rivals import RIVALS
 from sumbo import Optimizer
 from sumbo.rng import rng_at
 from sumbo.surrogate import noise as rule
@@ -28,9 +32,13 @@ from sumbo.typing import Float, ndarray
 
 ROWS = Path(__file__).parents[1] / "results" / "noise.csv"
 SHARES = (0.05, 0.2, 0.5)
-METHODS = ("sumbo", "one-prior")
+METHODS = ("sumbo", "one-prior", *RIVALS)
+NEEDS = {"optuna-gp": "torch", "botorch": "botorch"}
 N_INIT, CHOSEN = 20, 40
-FIELDS = ("method", "function", "share", "replicate", "observed", "recommended", "best")
+FIELDS = (
+    "method", "function", "share", "replicate",
+    "observed", "recommended", "best", "seconds",
+)  # fmt: skip
 
 Function = Callable[[Float[ndarray, "n P"]], Float[ndarray, " n"]]
 
@@ -103,17 +111,18 @@ class Case(NamedTuple):
         return tuple(str(field) for field in self)
 
 
-def cases(replicates: range) -> Iterator[Case]:
-    """Yield all runs, replicate by replicate."""
+def cases(replicates: range, methods: Sequence[str]) -> Iterator[Case]:
+    """Yield all runs that are possible here, replicate by replicate."""
+    able = [m for m in methods if m not in NEEDS or find_spec(NEEDS[m])]
     for replicate in replicates:
         for share in SHARES:
             for function in FUNCTIONS:
-                for method in METHODS:
+                for method in able:
                     yield Case(method, function, share, replicate)
 
 
 def play(case: Case) -> dict[str, Any]:
-    """Return the row of a run. Both methods see the same initial points and noise."""
+    """Return the row of a run. All methods see the same initial points and noise."""
     function, P = FUNCTIONS[case.function]
     rng = rng_at(case.replicate, f"noise benchmark {case.function} {case.share}")
     shift = rng.uniform(-0.12, 0.12, P)
@@ -123,23 +132,41 @@ def play(case: Case) -> dict[str, Any]:
         return function(0.88 * U + shift)
 
     everywhere = value(rng.uniform(-1, 1, (20_000, P)))
-    spread = float(everywhere.std())
+    spread, least = float(everywhere.std()), float(everywhere.min())
+    told: list[float] = []
+
+    def measure(x: Float[ndarray, " P"]) -> float:
+        told.append(float(value(x[None])[0]) + case.share * spread * noise[len(told)])
+        return told[-1]
+
+    begin = time.process_time()
     opt = Optimizer([(-1.0, 1.0)] * P, seed=case.replicate, n_init=N_INIT)
-    with _one_prior(case.method == "one-prior"):
-        for t in range(N_INIT + CHOSEN):
-            x = opt.ask()
-            y = float(value(x[None])[0]) + case.share * spread * noise[t]
-            opt.tell(x, y)
-        recommended = opt.recommend().x
-    true = value(opt.X)
-    best = float(everywhere.min())
+    if case.method in RIVALS:
+        start = opt.ask(N_INIT)
+        X, row = RIVALS[case.method](measure, start, N_INIT + CHOSEN, case.replicate)
+    else:
+        X, row = _by_sumbo(opt, measure, one_prior=case.method == "one-prior")
+    seconds = time.process_time() - begin
+    true = (value(X) - least) / spread
     found = {
-        "observed": float(true[np.argmin(opt.y)]) - best,
-        "recommended": float(value(recommended[None])[0]) - best,
-        "best": float(true.min()) - best,
+        "observed": true[np.argmin(told)],
+        "recommended": true[row],
+        "best": true.min(),
     }
-    row = dict(zip(FIELDS, case.name, strict=False))
-    return row | {k: f"{v / spread:.5f}" for k, v in found.items()}
+    line = dict(zip(FIELDS, case.name, strict=False))
+    line |= {k: f"{v:.5f}" for k, v in found.items()}
+    return line | {"seconds": f"{seconds:.1f}"}
+
+
+def _by_sumbo(
+    opt: Optimizer, measure: Callable[[ndarray], float], *, one_prior: bool
+) -> tuple[ndarray, int]:
+    with _one_prior(one_prior):
+        for _ in range(N_INIT + CHOSEN):
+            x = opt.ask()
+            opt.tell(x, measure(x))
+        recommended = opt.recommend().x
+    return opt.X, int(np.flatnonzero((recommended == opt.X).all(axis=1))[0])
 
 
 @contextmanager
@@ -161,10 +188,10 @@ def read(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def run(replicates: range, path: Path) -> None:
+def run(replicates: range, path: Path, methods: Sequence[str]) -> None:
     """Make all runs that have no row, and add their rows."""
     done = {tuple(row[f] for f in FIELDS[:4]) for row in read(path)}
-    for case in cases(replicates):
+    for case in cases(replicates, methods):
         if case.name in done:
             continue
         row = play(case)
@@ -203,11 +230,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.noise")
     parser.add_argument("command", choices=("run", "report"))
     parser.add_argument("--replicates", default="0:10")
+    parser.add_argument("--methods", type=lambda text: text.split(","), default=METHODS)
     parser.add_argument("--rows", type=Path, default=ROWS)
     given = parser.parse_args()
     if given.command == "run":
         first, last = (int(n) for n in given.replicates.split(":"))
-        run(range(first, last), given.rows)
+        run(range(first, last), given.rows, given.methods)
     Console().print(report(given.rows))
 
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings, strategies as st
 
-from sumbo.data import Data, Transform, choose_transform, prepare
+from sumbo.data import Data, Measured, Transform, choose_transform, prepare
 from sumbo.errors import ArgumentError
 from sumbo.space import Integer, Space
 
 SPACE = Space.of([(0.5, 2.5), Integer("n", 3, 9)])
-KINDS = ("standardise", "log")
+KINDS = ("standardise", "log", "bilog")
 
 
 def array(*values):
@@ -175,7 +175,9 @@ def test_values_that_are_not_finite_are_refused(bad):
 
 
 def test_an_unknown_kind_is_refused_with_the_known_ones():
-    with pytest.raises(ArgumentError, match=r"sqrt.*auto, standardise, log, none"):
+    with pytest.raises(
+        ArgumentError, match=r"sqrt.*auto, standardise, log, bilog, none"
+    ):
         choose_transform(array(1.5, 2.5), "sqrt")
 
 
@@ -375,3 +377,46 @@ def test_some_rows_of_many_are_evenly_spaced_and_belong_together(rng):
     np.testing.assert_array_equal(few.failed, data.failed[rows])
     np.testing.assert_array_equal(few.values, data.values[rows])
     assert data.at_most(40) is data
+
+
+# --------------------------------------------------------------------------- outcomes
+def test_far_values_on_both_sides_of_a_limit_are_drawn_together():
+    y = array(-4e5, -31.0, -2.7, 0.4, 2.9, 5.1, 40.0, 7e6)
+    transform = choose_transform(y, "bilog", limit=3.3)
+    v = (y - 3.3) / np.median(np.abs(y - 3.3))
+    w = np.sign(v) * np.log1p(np.abs(v))
+    np.testing.assert_allclose(transform.forward(y), (w - w.mean()) / w.std())
+    np.testing.assert_allclose(transform.inverse(transform.forward(y)), y, rtol=1e-9)
+    step = 1e-6 * np.maximum(np.abs(y), 1)
+    slope = (transform.forward(y + step) - transform.forward(y - step)) / (2 * step)
+    np.testing.assert_allclose(transform.log_slopes(y), np.log(slope), atol=1e-4)
+    assert "3.3" in transform.describe()
+
+
+@pytest.mark.parametrize("limit", [9e6, -4e9, 1e300])
+def test_a_limit_that_is_far_from_all_values_does_not_matter(limit):
+    y = array(0.7, 3.1, 2.2, 5.9)
+    assert choose_transform(y, "bilog", limit) == choose_transform(y, "standardise")
+
+
+@pytest.mark.parametrize(
+    ("kind", "modelled"), [("auto", "bilog"), ("standardise", "standardise")]
+)
+def test_an_outcome_is_modelled_around_its_limit(rng, kind, modelled):
+    U, y = rng.random((9, 2)), rng.normal(size=9)
+    values = np.append(rng.normal(size=8), np.nan)
+    outcome = Measured(name="load", values=values, lower=-0.3, upper=1.1)
+    data = prepare(
+        U=U,
+        y=y,
+        failed=np.zeros(9, dtype=bool),
+        pending=np.empty((0, 2)),
+        domain=Space.of([(0, 1)] * 2),
+        step=9,
+        kind=kind,
+        outcomes=(outcome,),
+    )
+    own = data.of_outcome(outcome)
+    assert len(own.y) == 8
+    assert own.transform == choose_transform(values[:8], modelled, 0.4)
+    assert own.transform.kind == modelled

@@ -158,8 +158,10 @@ def by_botorch(
 ) -> list[Evaluated]:
     """Return the run of BoTorch's constrained LogEI under one GP for each output."""
     import torch
-    from botorch.acquisition import LogConstrainedExpectedImprovement
-    from botorch.acquisition.analytic import LogProbabilityOfFeasibility
+    from botorch.acquisition.analytic import (
+        LogConstrainedExpectedImprovement,
+        LogProbabilityOfFeasibility,
+    )
     from botorch.fit import fit_gpytorch_mll
     from botorch.models import ModelListGP, SingleTaskGP
     from botorch.models.transforms import Standardize

@@ -14,7 +14,9 @@ from sumbo.errors import ArgumentError
 from sumbo.state import State
 from sumbo.typing import Bool, Domain, Float, Group, Int, ndarray
 
-Kind = Literal["standardise", "log", "none"]
+# Distance of a limit from all values, in ranges of the values, beyond which it is far.
+_FAR = 1e3
+Kind = Literal["standardise", "log", "bilog", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +55,9 @@ class Transform(State):
 
     ``log`` has w(v) = log(1 + v) for v ≥ 0 and w(v) = v below, where values better
     than the best one seen lie; both pieces have slope 1 at 0. Otherwise w(v) = v.
-    The power of two keeps sums of squares of values such as 1e300 or 1e-300 finite,
-    and does not round.
+    ``bilog`` has w(v) = sign(v) log(1 + |v|): long tails on both sides of the anchor,
+    the limit of an outcome, are shortened; [eriksson2021]. The power of two keeps sums
+    of squares of values such as 1e300 or 1e-300 finite, and does not round.
     """
 
     kind: Kind = "none"
@@ -75,6 +78,8 @@ class Transform(State):
             v = np.asarray(self.mean + self.sd * z)
             if self.kind == "log":
                 v = np.where(v < 0, v, np.expm1(np.maximum(v, 0.0)))
+            elif self.kind == "bilog":
+                v = np.sign(v) * np.expm1(np.abs(v))
             return np.asarray(np.ldexp(self.anchor + self.width * v, self.exponent))
 
     def log_slopes(self, y: Float[ndarray, "..."]) -> Float[ndarray, "..."]:
@@ -84,6 +89,9 @@ class Transform(State):
         if self.kind == "log":
             v = (np.ldexp(y, -self.exponent) - self.anchor) / self.width
             out -= np.log1p(np.maximum(v, 0.0))
+        elif self.kind == "bilog":
+            v = (np.ldexp(y, -self.exponent) - self.anchor) / self.width
+            out -= np.log1p(np.abs(v))
         return out
 
     def describe(self, *, negated: bool = False) -> str:
@@ -97,11 +105,17 @@ class Transform(State):
             side = "above" if negated else "below"
             best = -best if negated else best
             return f"{warp} is standardised, linear {side} {best:.4g}."
+        if self.kind == "bilog":
+            scale = float(np.ldexp(self.width, self.exponent))
+            warp = "sign(v) log(1 + |v|) is standardised"
+            return f"{warp}, v = ({_distance(best, negated)}) / {scale:.4g}."
         mean = float(np.ldexp(self.anchor + self.mean, self.exponent))
         sd = float(np.ldexp(self.sd, self.exponent))
         return f"y is standardised: ({_distance(mean, negated)}) / {sd:.4g}."
 
     def _warp(self, v: Float[ndarray, "..."]) -> Float[ndarray, "..."]:
+        if self.kind == "bilog":
+            return np.sign(v) * np.log1p(np.abs(v))
         if self.kind != "log":
             return v
         return np.where(v < 0, v, np.log1p(np.maximum(v, 0.0)))
@@ -111,8 +125,13 @@ def _distance(center: float, negated: bool) -> str:
     return f"{-center:.4g} - y" if negated else f"y - {center:.4g}"
 
 
-def choose_transform(y: Float[ndarray, " N"], kind: str = "auto") -> Transform:
+def choose_transform(
+    y: Float[ndarray, " N"], kind: str = "auto", limit: float = 0.0
+) -> Transform:
     """Return the transform of that kind which gives ``y`` mean 0 and sd 1.
+
+    ``limit`` is the anchor of "bilog"; half of the values lie within its width, where
+    it is nearly straight.
 
     ``y`` is in the order told. "auto" takes "log" if the values span decades, else
     "standardise"; "none" leaves y alone. Values that are all equal become 0.
@@ -135,10 +154,27 @@ def choose_transform(y: Float[ndarray, " N"], kind: str = "auto") -> Transform:
     raw = Transform(kind="standardise", exponent=exponent, anchor=float(v.min()))
     if kind == "log" or (kind == "auto" and spans_decades(v - v.min())):
         raw = replace(raw, kind="log", width=_resolution(v - v.min()))
+    if kind == "bilog":
+        raw = _around(raw, v, limit)
     w = raw.forward(y)
     # Equal values have no scale of their own; their magnitude, 2^exponent, serves.
     sd = float(w.std()) if np.ptp(w) > 0 else 1.0
     return replace(raw, mean=float(w.mean()), sd=sd)
+
+
+def _around(raw: Transform, v: Float[ndarray, " N"], limit: float) -> Transform:
+    """Return a transform that draws together what is far from a limit.
+
+    A limit that is far from all values does not matter, and would cost digits.
+    """
+    with np.errstate(over="ignore"):
+        anchor = float(np.ldexp(limit, -raw.exponent))
+    distances = np.abs(v - anchor)
+    if not distances.min() <= _FAR * np.ptp(v):
+        return raw
+    floor = np.finfo(float).eps * distances.max()
+    width = max(float(np.median(distances)), floor) or 1.0
+    return replace(raw, kind="bilog", anchor=anchor, width=width)
 
 
 def spans_decades(distances: Float[ndarray, " N"]) -> bool:
@@ -177,6 +213,12 @@ class Measured:
     lower: float
     upper: float
 
+    @property
+    def middle(self) -> float:
+        """The limit, or the middle of two."""
+        known = [limit for limit in (self.lower, self.upper) if math.isfinite(limit)]
+        return sum(known) / len(known)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Data:
@@ -202,6 +244,7 @@ class Data:
             they are not known; None if none is.
         noisy: Whether the values were found to be considerably noisy; fits then
             expect noise.
+        limit: Of an outcome: its limit, or the middle of two.
     """
 
     U: Float[ndarray, "N P"]
@@ -219,6 +262,7 @@ class Data:
     outcomes: tuple[Measured, ...] = ()
     deviations: Float[ndarray, " N"] | None = None
     noisy: bool = False
+    limit: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("U", "y", "values", "failed", "pending", "violation"):
@@ -286,7 +330,11 @@ class Data:
         return replace(self, **columns, outcomes=measured)
 
     def of_outcome(self, outcome: Measured) -> "Data":
-        """Return the observations of an outcome, where it was measured."""
+        """Return the observations of an outcome, where it was measured.
+
+        Only the sides of its limit matter: unless another transform is wanted, far
+        values are drawn together, so that they do not decide the fit.
+        """
         known = np.isfinite(outcome.values)
         return prepare(
             U=self.U[known],
@@ -296,7 +344,8 @@ class Data:
             domain=self.domain,
             step=self.step,
             asks=self.asks,
-            kind=self.kind,
+            kind="bilog" if self.kind == "auto" else self.kind,
+            limit=outcome.middle,
         )
 
     def with_pending(self, U: Float[ndarray, "n P"]) -> "Data":
@@ -317,6 +366,7 @@ def prepare(
     violation: Float[ndarray, " N"] | None = None,
     outcomes: tuple[Measured, ...] = (),
     noise: Float[ndarray, " N"] | None = None,
+    limit: float = 0.0,
 ) -> Data:
     """Return the data in model units, from values ``y`` in the user's units.
 
@@ -328,7 +378,7 @@ def prepare(
     if noise is not None and np.isnan(noise).all():
         noise = None
     values = np.where(failed, np.nan, y)
-    transform = choose_transform(values[~failed], kind)
+    transform = choose_transform(values[~failed], kind, limit)
     return Data(
         U=U,
         y=_in_model_units(values, failed, transform),
@@ -343,6 +393,7 @@ def prepare(
         violation=violation,
         outcomes=outcomes,
         deviations=noise,
+        limit=limit,
     )
 
 

@@ -70,6 +70,26 @@ def test_stagnation_is_noticed_in_any_units(y, stagnated):
     assert logei.has_stagnated(31.0 * y - 7.0) is stagnated
 
 
+def test_an_infeasible_point_ends_an_exploration():
+    y = np.array([1.4, -0.9, np.inf, 0.3, -1.2, -1.2005, -1.1998])
+    assert logei.has_stagnated(y)
+    assert not logei.has_stagnated(np.append(y, np.inf))
+    assert not logei.has_stagnated(np.append(y, [np.inf, -1.2003]))
+    assert not logei.has_stagnated(np.array([np.inf, np.inf, -1.2, -1.2]))
+
+
+def test_exploration_is_in_units_of_the_feasible_values(rng):
+    data = stagnating(rng)
+    violation = np.zeros(len(data.y))
+    violation[np.argmax(data.y)] = 0.3
+    values = np.where(violation > 0, 1e4, data.y)
+    method = make("logei")
+    limited = replace(data, y=values, violation=violation)
+    target = method._target(limited)
+    assert target == logei.STAGNATION.target * values[violation == 0].std()
+    assert method._target(replace(limited, violation=None)) > 100 * target
+
+
 def stagnating(rng):
     """Return data whose last two points are next to the best one, and as good."""
     data = data_of(rng, [0, 1, 2], 14)

@@ -14,6 +14,7 @@ from sumbo.data import prepare
 from sumbo.search import free_coordinates
 from sumbo.search.whole import (
     SEARCH,
+    _distinct,
     _sobol,
     minimise_whole,
     separable_minimisers,
@@ -277,3 +278,15 @@ def test_more_coordinates_than_sobol_points_have_are_searched(monkeypatch):
     monkeypatch.setattr("scipy.stats.qmc.Sobol.MAXDIM", 2)
     assert _sobol(3).shape == (SEARCH.spread, 3)
     np.testing.assert_array_equal(_sobol(3), _sobol(3))
+
+
+def test_wide_starts_have_other_integers_each(rng):
+    levels = rng.integers(3, size=(40, 2)) / 2.0
+    values = rng.normal(size=40)
+    rows = _distinct(values, levels, 5)
+    chosen = [tuple(levels[row]) for row in rows]
+    assert len(set(chosen)) == 5
+    for row, own in zip(rows, chosen, strict=True):
+        same = (levels == own).all(axis=1)
+        assert values[row] == values[same].min()
+    assert _distinct(values, levels[:, :0], 4) == np.argsort(values)[:4].tolist()

@@ -110,9 +110,8 @@ class LogExpectedImprovement(AveragedModel, Method):
         given, surrogate = surrogate, surrogate.fantasised(data.pending)
         out = np.empty((q, data.domain.dim))
         count = self._draws(data, q)
-        explores = self._explores(data)
+        target = self._target(data)
         for i in range(q - count):
-            target = STAGNATION.target * float(data.y.std()) if explores else 0.0
             out[i] = self._maximise(rng, surrogate, target if i == 0 else 0.0)
             if i + 1 < q - count:
                 surrogate = surrogate.fantasised(out[i : i + 1])
@@ -143,9 +142,7 @@ class LogExpectedImprovement(AveragedModel, Method):
         usable = usable if usable.any() else np.ones_like(usable)
         bests = [float(p.fitted()[usable].min()) for p in surrogate.posteriors]
         left, count = table.open.copy(), self._draws(data, q)
-        target = (
-            STAGNATION.target * float(data.y.std()) if self._explores(data) else 0.0
-        )
+        target = self._target(data)
         out = np.empty(q, dtype=int)
         for i in range(q - count):
             each = [
@@ -172,6 +169,13 @@ class LogExpectedImprovement(AveragedModel, Method):
         quiet = len(data.pending) == 0 and not data.given
         return quiet and has_stagnated(feasible_values(data))
 
+    def _target(self, data: Data) -> float:
+        """Return the improvement that the next point is to aim at."""
+        if not self._explores(data):
+            return 0.0
+        y = feasible_values(data)
+        return STAGNATION.target * float(y[np.isfinite(y)].std())
+
     def _draws(self, data: Data, q: int) -> int:
         """Return how many of the next q points are to be minimisers of draws."""
         few = len(data.y) < self.draw_from * len(data.domain.blocks)
@@ -195,18 +199,23 @@ class LogExpectedImprovement(AveragedModel, Method):
 
 
 def has_stagnated(y: Float[ndarray, " N"]) -> bool:
-    """Return whether the search has stagnated; see ``Stagnation``."""
+    """Return whether the search has stagnated; see ``Stagnation``.
+
+    Values of infeasible points are inf.
+    """
     early, late = y[: -STAGNATION.patience], y[-STAGNATION.patience :]
-    if len(early) == 0:
+    if not (np.isfinite(early).any() and np.isfinite(late).all()):
         return False
-    best, scale = y.min(), y.std()
+    best, scale = y.min(), y[np.isfinite(y)].std()
     level = late.max() - best < STAGNATION.level * scale
     return bool(level and early.min() - best < STAGNATION.gain * scale)
 
 
-def feasible_values(data: Data) -> Float[ndarray, " n"]:
-    """Return the values at points that meet all constraints, in the order told."""
-    return data.y if data.violation is None else data.y[data.violation == 0]
+def feasible_values(data: Data) -> Float[ndarray, " N"]:
+    """Return the values in the order told, inf where a constraint is broken."""
+    if data.violation is None:
+        return data.y
+    return np.where(data.violation == 0, data.y, np.inf)
 
 
 def improvement(

@@ -46,6 +46,10 @@ class WholeSearch:
         tolerance: Projected gradient at which a descent ends. Across the whole cube
             such a slope changes the function by this much.
         halving: Steps after which the worse half of the descents is given up.
+        wide: With limits of outcomes, so many more points of the whole cube, and as
+            many more around the best observations, form as many starts again. The
+            feasible set may have several pieces, which the parts of the objective do
+            not show.
     """
 
     betas: tuple[float, ...] = (0.0, 0.5, 1.0, 2.0)
@@ -59,6 +63,7 @@ class WholeSearch:
     steps: int = 40
     tolerance: float = 2e-2
     halving: int = 3
+    wide: int = 256
 
 
 SEARCH = WholeSearch()
@@ -101,6 +106,13 @@ def search_whole(
     free = free_coordinates(data)
     points = whole_candidates(rng, post, data, free, per_part)
     values, region = function.value(points), data.domain.region
+    if data.outcomes:
+        top = np.argsort(values, kind="stable")[:starts]
+        wide = _wide(rng, data)
+        more = function.value(wide)
+        other = _distinct(more, wide[:, ~free], starts)
+        points = np.vstack([points[top], wide[other]])
+        values, starts = np.append(values[top], more[other]), len(points)
     if region is None:
         return minimise_whole(function.gradient, values, points, free, starts=starts)
     return minimise_feasible(
@@ -244,6 +256,34 @@ def _near(
     for row, k in enumerate(rng.integers(len(blocks), size=SEARCH.local)):
         changed[row, list(blocks[k])] = True
     return np.clip(np.where(changed, moved, centers), 0.0, 1.0)
+
+
+def _wide(rng: np.random.Generator, data: Data) -> Float[ndarray, "n P"]:
+    """Return points of the whole cube, and of wide surroundings of the best ones.
+
+    Steps around the best change integers like other numbers, all of them together.
+    """
+    best = data.U[data.order[: SEARCH.best]]
+    n, P = SEARCH.wide, data.domain.dim
+    centers = best[rng.integers(len(best), size=n)]
+    scale = 10.0 ** rng.uniform(-2.0, SEARCH.largest_step, size=(n, 1))
+    moved = np.clip(centers + scale * rng.standard_normal((n, P)), 0.0, 1.0)
+    points = data.domain.snap(np.vstack([rng.random((n, P)), moved]))
+    region = data.domain.region
+    if region is None:
+        return points
+    return made_feasible(rng, region, points, best, n)
+
+
+def _distinct(
+    values: Float[ndarray, " n"], levels: Float[ndarray, "n I"], count: int
+) -> list[int]:
+    """Return the rows of the least values, each with other integers and choices."""
+    order = np.argsort(values, kind="stable")
+    if levels.shape[1] == 0:
+        return order[:count].tolist()
+    first = np.unique(levels[order], axis=0, return_index=True)[1]
+    return order[np.sort(first)[:count]].tolist()
 
 
 def _by_parameter(

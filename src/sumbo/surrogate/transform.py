@@ -86,7 +86,7 @@ def rescale(data: Data, last: Scale | None) -> Rescaled:
         logarithms, fits = _logarithms_win(data.rows(first))
         compared = due
     kind = "log" if logarithms else data.kind
-    transform = choose_transform(data.values[rows], kind)
+    transform = choose_transform(data.values[rows], kind, data.limit)
     scale = Scale(transform=transform, compared=compared, logarithms=logarithms)
     return Rescaled(data.under(transform), scale, fits)
 
