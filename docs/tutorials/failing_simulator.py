@@ -51,8 +51,8 @@ def main():
     print(f"best loss {result.fun:.3f} at {SPACE.as_dict(result.x)}")
 
     plots.convergence(result).figure.savefig("convergence.png")
-    plots.variance_shares(result.model, bounds=SPACE).figure.savefig("shares.png")
-    axes = plots.parts(result.model, bounds=SPACE)
+    plots.variance_shares(result).figure.savefig("shares.png")
+    axes = plots.parts(result)
     np.ravel(axes)[0].figure.savefig("parts.png")
 
 

@@ -1,7 +1,8 @@
 """Pictures of problems, models and runs; needs the extra ``plots``."""
 
 from sumbo.plots.illustrations import bilateral, conditional_independence
-from sumbo.plots.model import co_membership, leave_one_out, slices, variance_shares
+from sumbo.plots.matters import co_membership, variance_shares
+from sumbo.plots.model import leave_one_out, slices
 from sumbo.plots.parts import parts
 from sumbo.plots.problem import problem
 from sumbo.plots.runs import convergence

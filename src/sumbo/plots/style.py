@@ -153,3 +153,19 @@ def percent(share: float) -> str:
     if 0 < value < 0.05:
         return "< 0.1 %"
     return f"{value:.0f} %" if value >= 9.5 else f"{value:.1f} %"
+
+
+def is_first(ax: Axes) -> bool:
+    """Return whether the axes are at the left of their grid, where labels belong."""
+    spec = ax.get_subplotspec()
+    return spec is None or spec.is_first_col()
+
+
+def require_positive(value: int, name: str) -> None:
+    """Check a number of bars or panels.
+
+    Raises:
+        ArgumentError: If it is not positive.
+    """
+    if value < 1:
+        raise ArgumentError(f"{name}={value!r} is not positive. Pass 1 or more.")

@@ -1,0 +1,190 @@
+"""Pictures of what matters: parameters, parts, and which parameters act together."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sumbo.drawing import BLUE, GREY, PALE, plain
+from sumbo.errors import ArgumentError
+from sumbo.plots.coordinates import names_of
+from sumbo.plots.shares import part_shares
+from sumbo.plots.source import Source, optimizer_of, source_of
+from sumbo.plots.style import HEAT, SMALL, Axes, one_axes, percent, require_positive
+from sumbo.plots.values import shortened
+from sumbo.structure import co_membership_matrix
+from sumbo.typing import Float, Int, ndarray
+
+# Share of the variance below which a parameter does next to nothing.
+INERT = 0.01
+
+
+def variance_shares(
+    run: Any,
+    *,
+    names: Sequence[str] | None = None,
+    bounds: Any = None,
+    top: int = 20,
+    ax: Axes | None = None,
+) -> Axes:
+    """Return axes with a bar per part: its share of the model's variance.
+
+    The share is Var f̄_m / Σ_j Var f̄_j, where f̄_m is the posterior mean of the part
+    and x is uniform on the space, by quadrature (``sumbo.plots.shares``). It says what
+    the fitted model has found, not how sure it is. Parts beyond the ``top`` largest
+    share the last bar.
+
+    Args:
+        run: An ``Optimizer``, a result, the path of a checkpoint, or a posterior.
+        names: One name per parameter.
+        bounds: For a posterior: the space whose units the axes show.
+        top: The largest number of parts with a bar of their own.
+        ax: Where to draw; a new figure by default.
+    """
+    require_positive(top, "top")
+    source = source_of(run, names, bounds)
+    shares = part_shares(source.post, source.coordinates)
+    order = np.argsort(-shares, kind="stable")[:top].tolist()
+    labels = shortened([_part_name(source, m) for m in range(len(shares))])
+    labels = [labels[m] for m in order]
+    values = shares[order].tolist()
+    rest = len(shares) - len(order)
+    if rest:
+        labels.append(f"{rest} more")
+        values.append(max(0.0, 1.0 - sum(values)))
+    ax = one_axes(ax, (4.6, 0.7 + 0.21 * len(values)))
+    bars(ax, labels, values, [BLUE] * len(order) + [GREY] * bool(rest))
+    ax.set_xlabel("share of the variance of the posterior mean, %")
+    return ax
+
+
+def bars(ax: Axes, labels: list[str], values: list[float], colours: list[str]) -> None:
+    """Draw shares as bars with their names and percentages."""
+    rows = np.arange(len(values))
+    ax.barh(rows, 100 * np.array(values), color=colours, height=0.7)
+    for row, value in zip(rows, values, strict=True):
+        ax.annotate(
+            percent(value),
+            (100 * value, row),
+            xytext=(3, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=SMALL,
+        )
+    ax.set_yticks(rows, labels)
+    ax.set_ylim(len(values) - 0.4, -0.6)
+    ax.set_xlim(0, 112 * max(*values, 0.01))
+    ax.tick_params(axis="y", length=0)
+
+
+def _part_name(source: Source, m: int) -> str:
+    users = source.parameters_of(m)
+    P = len(source.coordinates)
+    if len(users) == P > 2 and len(source.post.gp.groups) > 1:
+        return f"residual, all {P} parameters"
+    return ", ".join(source.coordinates[k].name for k in users)
+
+
+def co_membership(
+    run: Any,
+    names: Sequence[str] | None = None,
+    *,
+    cluster: bool = False,
+    inert: Any = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Return axes with a heat map of how often two parameters share a group.
+
+    The data say nothing about the groups of a parameter that does nothing: its cells
+    are grey, as is its name. Of a run these are parameters whose share of the variance
+    (``importance``) is below one percent.
+
+    Args:
+        run: An ``Optimizer``, a result or the path of a checkpoint; or structures over
+            the same parameters, such as sampled ones; or how probable it is that two
+            parameters share a group, from ``Optimizer.co_membership``.
+        names: One name per parameter.
+        cluster: Whether to order parameters such that those that often share a group
+            are neighbours (average linkage).
+        inert: Numbers of the parameters that do nothing; by default known of a run.
+        ax: Where to draw; a new figure by default.
+
+    Raises:
+        ArgumentError: If probabilities are not those of pairs, or a run learned no
+            groups.
+    """
+    together, label = _together(run)
+    P = len(together)
+    opt = optimizer_of(run)
+    if opt is not None:
+        names = opt.space.names if names is None else names
+        inert = _inert(opt) if inert is None else inert
+    grey = np.isin(np.arange(P), [] if inert is None else np.asarray(inert))
+    short = [plain(name) for name in shortened(names_of(names, P))]
+    labels = np.array(short, dtype=object)
+    order = _clustered(together) if cluster and P > 2 else np.arange(P)
+    grey = grey[order]
+    shown = together[np.ix_(order, order)]
+    np.fill_diagonal(shown, np.nan)  # always 1, and would only outshine the others
+    shown[grey] = np.nan
+    shown[:, grey] = np.nan
+    side = 2.2 + 0.085 * P if P > 8 else 3.0
+    ax = one_axes(ax, (side + 0.7, side))
+    image = ax.imshow(shown, cmap=HEAT, vmin=0.0, vmax=1.0, interpolation="nearest")
+    ax.set_facecolor(PALE)  # seen through the diagonal, and where nothing is known
+    for edge in ax.spines.values():
+        edge.set_visible(False)
+    ticks = np.arange(P)
+    size = SMALL if P <= 30 else 5.0
+    ax.set_xticks(ticks, labels[order], rotation=90, fontsize=size)
+    ax.set_yticks(ticks, labels[order], fontsize=size)
+    for tick in (*ax.get_xticklabels(), *ax.get_yticklabels()):
+        if grey[round(sum(tick.get_position()))]:
+            tick.set_color(GREY)
+    ax.tick_params(length=0)
+    bar = ax.figure.colorbar(image, ax=ax, shrink=0.8, pad=0.02)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=SMALL)
+    bar.set_label(label, fontsize=SMALL + 1)
+    if grey.any():
+        text = f"grey: {grey.sum()} of {P} do next to nothing"
+        ax.set_title(text, loc="right", color=GREY, fontsize=SMALL)
+    return ax
+
+
+def _together(run: Any) -> tuple[Float[ndarray, "P P"], str]:
+    """Return how probable it is that pairs share a group, and what that is called.
+
+    Raises:
+        ArgumentError: If a run learned no groups, or an array is none of pairs.
+    """
+    opt = optimizer_of(run)
+    label = "probability of sharing a group"
+    if opt is not None:
+        found = opt.co_membership()
+        if found is None:
+            msg = f"this run of method={opt.method_name!r} learned no groups. Use one "
+            raise ArgumentError(f'{msg}with groups="auto", after its first asks.')
+        return found.copy(), label
+    if not isinstance(run, ndarray):
+        together = co_membership_matrix(run)
+        return together, f"share a group: fraction of {len(run)}"
+    if run.ndim != 2 or run.shape[0] != run.shape[1]:
+        msg = f"structures has the shape {run.shape}, not that of pairs."
+        raise ArgumentError(f"{msg} Pass Optimizer.co_membership().")
+    return run.copy(), label
+
+
+def _inert(opt: Any) -> Int[ndarray, " n"]:
+    """Return the parameters of a run that do next to nothing."""
+    return np.flatnonzero(opt.importance().total < INERT)
+
+
+def _clustered(together: Float[ndarray, "P P"]) -> Int[ndarray, " P"]:
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    distance = 1.0 - together
+    np.fill_diagonal(distance, 0.0)
+    tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
+    return leaves_list(tree)
