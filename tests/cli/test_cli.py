@@ -2,7 +2,9 @@
 
 import dataclasses
 import hashlib
+import inspect
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from typer.testing import CliRunner
 
 import sumbo
 from sumbo.cli import app, listings, program
+from sumbo.cli.minimize import rate_text
 from sumbo.cli.objective import Command, load_function
 from sumbo.cli.parameters import groups_from_text, settings_of, space_of
 from sumbo.errors import ArgumentError, EvaluationError, SumboError
@@ -98,6 +101,41 @@ def test_problems_draws_a_picture(tmp_path):
     out = tmp_path / "levy.png"
     assert invoke("problems", "levy5", "--plot", "--out", out).exit_code == 0
     assert out.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_problem_is_described_to_its_users():
+    shown = invoke("problems", "levy10").stdout
+    for text in ("10, x0 to x9, all in [0, 1]", "every parameter alone", "0, exact"):
+        assert text in shown
+    assert "wycoff2025" in shown
+    assert "function" not in shown.replace("functions of one", "").replace(
+        "Levy functions", ""
+    )
+    shown = invoke("problems", "rover").stdout
+    assert "the lowest value found" in shown
+    assert "not known" in shown  # groups
+    assert not {"make", "modules", "listed", "check"} & set(shown.split())
+
+
+def test_the_default_method_is_marked():
+    rows = invoke("methods").stdout.splitlines()
+    (row,) = [row for row in rows if "(default)" in row]
+    default = inspect.signature(sumbo.minimize).parameters["method"].default
+    assert f"{default} (default)" in row
+
+
+def test_failures_are_reported_with_six_digits(tmp_path):
+    (tmp_path / "broken.py").write_text("def f(x):\n    raise ValueError('no mesh')\n")
+    words = ["minimize", f"{tmp_path / 'broken.py'}:f", "--real", "a:0.1:1.3"]
+    found = invoke(*words, "--budget", 1, "--seed", 3).stderr
+    (number,) = re.findall(r"at a=([\d.]+): no mesh", found)
+    assert len(number.replace("0.", "").replace(".", "")) <= 6
+
+
+def test_rates_are_per_second_or_seconds_each():
+    assert rate_text(None) == ""
+    assert rate_text(12.345) == "12.3/s"
+    assert rate_text(0.05) == "20 s each"
 
 
 def test_problems_fetch_prints_where_the_data_are(tmp_path, monkeypatch):

@@ -456,3 +456,12 @@ def test_no_moment_is_nan_where_candidates_coincide_with_data(seed, noise):
     mean, var = post.predict(s.X)
     assert np.isfinite(mean).all()
     assert (var >= 0).all()
+
+
+def test_a_posterior_is_shown_in_one_line(rng):
+    s = irregular.random_setting(rng)
+    text = repr(s.post)
+    assert "\n" not in text
+    assert text.startswith(f"Posterior({s.post.N} observations, ")
+    assert repr(s.gp.kernel) in text
+    assert len(text) < 120

@@ -47,7 +47,8 @@ def test_axes_are_labelled_and_titled(p):
     assert ax.get_xlabel()
     assert ax.get_ylabel()
     assert ax.get_title(loc="left").startswith(p if isinstance(p, str) else p.name)
-    assert ax.get_legend() is not None
+    rows = [t.get_text() for t in ax.get_yticklabels()]
+    assert ax.get_legend() is not None or rows == list(p.parameters)
 
 
 def test_the_course_shows_the_path_and_where_it_collides():
@@ -128,3 +129,29 @@ def test_flights_are_those_of_the_first_seeds(name):
 def test_slices_show_one_point():
     with pytest.raises(ArgumentError, match=r"shape \(2, 5\).*one point"):
         picture(get("levy5"), np.full((2, 5), 0.3))
+
+
+def test_many_slices_are_rows_with_names():
+    p = get("levy10", seed=3)
+    ax = picture(p)
+    assert [t.get_text() for t in ax.get_yticklabels()] == list(p.parameters)
+    lines = [line for line in ax.lines if line.get_label() in p.parameters]
+    assert [line.get_label() for line in lines] == list(p.parameters)
+    floors = ax.get_yticks()
+    tallest = float(ax.get_title(loc="right").split()[2].strip(";"))
+    for i, (line, floor) in enumerate(zip(lines, floors, strict=True)):
+        u, y = line.get_data()
+        X = np.tile(p.minimizer, (len(u), 1))
+        X[:, i] = u
+        heights = (y - floor) / 0.9
+        values = p.evaluate(X)
+        # one scale for all rows: the tallest is one
+        np.testing.assert_allclose(heights * tallest, values, rtol=0.01, atol=1e-9)
+        assert y.max() < floor + 1
+
+
+def test_of_very_many_slices_those_that_vary_most_are_shown():
+    ax = grid(1, 1)[0, 0]
+    problem(get("levy", dim=27, seed=4), ax=ax)
+    assert len(ax.get_yticks()) == 20
+    assert "7 more" in ax.get_title(loc="right")

@@ -13,7 +13,8 @@ from sumbo import problems as all_problems
 from sumbo.cli.output import console, require_writable
 from sumbo.errors import ArgumentError
 from sumbo.methods import METHODS
-from sumbo.problems.base import available, info
+from sumbo.optimizer import minimize
+from sumbo.problems.base import Problem, available, info
 from sumbo.problems.shear.files import locate
 from sumbo.study.storage import file_stem
 
@@ -29,7 +30,8 @@ def methods(
         table = Table("method", "label", "what it returns", "cite")
         for key in METHODS.names():
             cls = METHODS.get(key)
-            table.add_row(key, cls.label, _summary(cls), cls.cite)
+            shown_as = f"{key} (default)" if key == _default_method() else key
+            table.add_row(shown_as, cls.label, _summary(cls), cls.cite)
         shown.print(table)
         return
     cls = METHODS.get(name)
@@ -76,18 +78,63 @@ def problems(
     if name == "fetch":
         _fetch(of, shown)
         return
-    row = info(name)
-    ready, reason = available(name)
     table = Table(title=name, show_header=False)
-    for field in dataclasses.fields(row):
-        table.add_row(field.name, str(getattr(row, field.name)))
-    table.add_row("installed", "yes" if ready else f"no: {reason}")
+    for what, text in _described(name, seed):
+        table.add_row(what, text)
     shown.print(table)
     if plot:
         path = out or Path(f"{file_stem(name)}.png")
         _require_picture(path)
         _draw(name, seed, path)
         shown.print(f"wrote {path}")
+
+
+def _described(name: str, seed: int) -> list[tuple[str, str]]:
+    """Return what a user wants to know of a problem, as pairs of texts."""
+    row = info(name)
+    ready, reason = available(name)
+    about = [("what it is", row.description)]
+    if ready:
+        p = all_problems.get(name, **({"seed": seed} if row.seeded else {}))
+        about += [("parameters", _parameters(p)), ("groups", _groups(p))]
+        about.append(("minimum", _minimum(p)))
+    elif row.dim is not None:
+        about.append(("parameters", f"{row.dim}"))
+    settings = ", ".join(f"{k}={v!r}" for k, v in row.settings.items())
+    about += [("settings", settings or "none"), ("cost", f"{row.cost} per evaluation")]
+    needs = f'pip install "sumbo[{row.needs}]"' if row.needs else "nothing more"
+    about += [("needs", needs), ("cite", f"{row.cite}, see the page References")]
+    return [*about, ("installed", "yes" if ready else f"no: {reason}")]
+
+
+def _parameters(p: Problem) -> str:
+    """Return names and bounds, one line each, or one line if all are alike."""
+    rows = [f"[{lo:g}, {hi:g}]" for lo, hi in p.bounds]
+    if len(set(rows)) == 1:
+        first, last = p.parameters[0], p.parameters[-1]
+        return f"{p.dim}, {first} to {last}, all in {rows[0]}"
+    width = max(len(name) for name in p.parameters)
+    pairs = zip(p.parameters, rows, strict=True)
+    return "\n".join(f"{name:<{width}}  {row}" for name, row in pairs)
+
+
+def _groups(p: Problem) -> str:
+    if p.groups is None:
+        return "not known"
+    if all(len(group) == 1 for group in p.groups):
+        return "every parameter alone: a sum of functions of one parameter"
+    named = (", ".join(p.parameters[i] for i in group) for group in p.groups)
+    return "; ".join(named)
+
+
+def _minimum(p: Problem) -> str:
+    if p.best_known is None:
+        return "not known"
+    return f"{p.best_known:.10g}, {'exact' if p.exact else 'the lowest value found'}"
+
+
+def _default_method() -> str:
+    return inspect.signature(minimize).parameters["method"].default
 
 
 def _fetch(name: str | None, shown: Console) -> None:

@@ -33,6 +33,7 @@ from sumbo.cli.parameters import (
 from sumbo.cli.results import STANDARD_OUTPUT, explain, present
 from sumbo.cli.tables import VALUE, read_rows
 from sumbo.errors import ArgumentError, CheckpointError, EvaluationError
+from sumbo.optimizer.show import point_text
 from sumbo.space import Outcome, Space
 
 _INTERRUPTED = 130  # as shells count it: 128 + SIGINT
@@ -286,12 +287,15 @@ def _run(
         TextColumn("{task.description}", style="bold", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("best {task.fields[best]}"),
+        TextColumn("best {task.fields[best]}{task.fields[feasible]}"),
+        TextColumn("{task.fields[rate]}"),
         TimeElapsedColumn(),
+        TextColumn("left"),
         TimeRemainingColumn(),
     )
     progress = Progress(*columns, console=shown)
-    task = progress.add_task(options["method"], total=options["budget"], best="–")
+    unknown: dict[str, Any] = {"best": "–", "feasible": "", "rate": ""}
+    task = progress.add_task(options["method"], total=options["budget"], **unknown)
     with _interruptible(), contextlib.ExitStack() as stack:
         stack.callback(progress.stop)
 
@@ -300,12 +304,29 @@ def _run(
             try:
                 return objective(x)
             except Exception as error:
-                where = ", ".join(f"{k}={v}" for k, v in space.as_dict(x).items())
+                where = point_text(space.as_dict(x))
                 shown.print(marked("failed", "red", f"at {where}: {error}"))
                 raise
 
         def show(result: Any) -> None:
-            best = "–" if result.x is None else f"{result.fun:.6g}"
-            progress.update(task, completed=result.nfev, best=best)
+            progress.update(task, completed=result.nfev, **_state(result))
+            speed = progress.tasks[task].speed
+            progress.update(task, rate=rate_text(speed))
 
         return minimiser(evaluate, space, callback=show, **options)
+
+
+def _state(result: Any) -> dict[str, Any]:
+    """Return what the progress line says of a run: best value, feasible points."""
+    best = "–" if result.x is None else f"{result.fun:.6g}"
+    opt = result.get("optimizer")
+    if opt is None or not (opt.limits or opt.space.constraints):
+        return {"best": best, "feasible": ""}
+    return {"best": best, "feasible": f", {int(opt.feasible.sum())} feasible"}
+
+
+def rate_text(speed: float | None) -> str:
+    """Return evaluations per second, or seconds per evaluation where that is longer."""
+    if not speed:
+        return ""
+    return f"{speed:.3g}/s" if speed >= 1 else f"{1 / speed:.3g} s each"

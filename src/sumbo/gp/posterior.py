@@ -41,7 +41,7 @@ PANEL = 32_768
 ROUNDING = 1e-12
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Posterior(Draws):
     """The distribution of all parts given observations of their sum.
 
@@ -88,6 +88,12 @@ class Posterior(Draws):
         """Yield each part's kernel and the observed points in its coordinates."""
         for kernel, group in zip(self.gp.kernels, self.gp.groups, strict=True):
             yield kernel, self.X[:, group]
+
+    def __repr__(self) -> str:
+        """Return one line: the arrays of a run would fill the screen."""
+        count, dim = len(self.gp.groups), self.gp.dim
+        what = f"{count} parts of {dim} coordinates, kernel {self.gp.kernel!r}"
+        return f"Posterior({self.N} observations, {what}, noise {self.gp.noise:.3g})"
 
     def negated(self) -> "Posterior":
         """Return the posterior of −f given −y, of which the largest values are best.

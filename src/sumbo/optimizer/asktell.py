@@ -25,6 +25,7 @@ from sumbo.optimizer.engine import (
 from sumbo.optimizer.files import read_run, write_run
 from sumbo.optimizer.history import History
 from sumbo.optimizer.outcomes import read_outcomes
+from sumbo.optimizer.show import run_html, run_line
 from sumbo.optimizer.told import outcomes_of_table, read_told
 from sumbo.optimizer.view import RunView
 from sumbo.rng import Seed, as_seed
@@ -124,6 +125,14 @@ class Optimizer(RunView):
         elif x0 is not None:
             U = space.encode(x0)
             self._remember(self._now.history.asked(space.numbers(x0), U))
+
+    def __repr__(self) -> str:
+        """Return one line on the run."""
+        return run_line(self)
+
+    def _repr_html_(self) -> str:
+        """Return the best point by name, for notebooks."""
+        return run_html(self)
 
     # ------------------------------------------------------------------ ask, tell
     def ask(self, n: int | None = None, context: Any = None) -> ndarray:

@@ -307,8 +307,10 @@ class _Run:
         if self.bar is not None:
             self.bar.update(1)
             best = best_of(self.opt)
-            if best is not None:
-                self.bar.set_postfix(best=f"{best[1]:.6g}")
+            shown = {} if best is None else {"best": f"{best[1]:.6g}"}
+            if self.opt.limits or self.opt.space.constraints:
+                shown["feasible"] = f"{int(self.opt.feasible.sum())}"
+            self.bar.set_postfix(shown)
         if self.callback is not None:
             call_back(self.callback, self.result())
 

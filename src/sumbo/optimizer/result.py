@@ -14,6 +14,7 @@ from sumbo.importance import Importance
 from sumbo.optimizer.asktell import Optimizer
 from sumbo.optimizer.predict import Prediction
 from sumbo.optimizer.recommend import Recommendation
+from sumbo.optimizer.show import run_html, run_text
 from sumbo.optimizer.violation import best_of, why_none
 from sumbo.space import Categorical
 
@@ -22,6 +23,16 @@ STOPPED, INTERRUPTED = 99, 130
 
 class Result(OptimizeResult):
     """An ``OptimizeResult`` whose model is computed only when it is looked at."""
+
+    def __repr__(self) -> str:
+        """Return the best point by name, and what was done; all else by attribute."""
+        if "optimizer" not in self:  # one that was not made by a run
+            return super().__repr__()
+        return run_text(self["optimizer"], self["message"])
+
+    def _repr_html_(self) -> str:
+        """Return the same for notebooks."""
+        return run_html(self["optimizer"], self["message"])
 
     @property
     def model(self) -> Any:

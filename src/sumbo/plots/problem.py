@@ -17,7 +17,8 @@ from sumbo.drawing import (
     plain,
 )
 from sumbo.errors import ArgumentError, ProblemError
-from sumbo.plots.style import HEAT, RC, Axes, one_axes, title
+from sumbo.plots.style import RC, SMALL, Axes, one_axes, title
+from sumbo.plots.values import shortened
 from sumbo.problems import Problem
 from sumbo.problems.lunar import Flight, Lunar
 from sumbo.problems.push import (
@@ -44,6 +45,9 @@ from sumbo.problems.wrappers import Wrapper
 from sumbo.typing import Float, ndarray
 
 OBSTACLE = "#B8B8B8"
+COLOURS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE)
+ROWS = 20  # slices in one picture; of more, those that vary most
+DECADES = 1e4  # values that span more are shown by their logarithms
 
 
 def problem(p: Problem, x: Any = None, ax: Axes | None = None) -> Axes:
@@ -202,28 +206,69 @@ def _lunar(flights: list[Flight], seeds: tuple[int, ...], ax: Axes) -> None:
 
 
 def _slices(p: Problem, x: Float[ndarray, " P"], ax: Axes) -> None:
-    from matplotlib import colormaps
-
     # A cusp needs a fine grid; where a value costs, a coarse one has to do.
     grid = np.linspace(0.0, 1.0, 501 if isinstance(p, Synthetic) else 21)
     low, high = p.bounds.T
     here = (x - low) / (high - low)
-    for i, name in enumerate(p.parameters):
+    curves = []
+    for i in range(p.dim):
         U = np.unique([*grid, here[i]])
         X = np.tile(x, (len(U), 1))
         X[:, i] = np.clip(low[i] + U * (high[i] - low[i]), low[i], high[i])
-        colour = colormaps[HEAT](0.9 * i / max(1, p.dim - 1))
-        y = p.evaluate(X)
-        ax.plot(U, y, color=colour, lw=1.5, label=plain(name))
-        if np.ptp(y) > 1e4:  # orders of magnitude: show them all
-            ax.set_yscale("symlog")
+        curves.append((U, p.evaluate(X)))
     value = float(p.evaluate(x[None])[0])
+    unit = bool(np.all(p.bounds == [0.0, 1.0]))
+    ax.set_xlabel("coordinate" if unit else "coordinate, as a fraction of its range")
+    names = [plain(name) for name in shortened(p.parameters)]
+    draw = _lines if p.dim <= len(COLOURS) else _rows
+    remark = draw(ax, p, curves, names, here, value)
+    title(ax, f"{plain(p.name)}: slices through x", remark)
+
+
+def _lines(
+    ax: Axes, p: Problem, curves: Any, names: list[str], here: Any, value: float
+) -> str:
+    """Draw few slices over each other; return a remark."""
+    for (U, y), name, colour in zip(curves, names, COLOURS, strict=False):
+        ax.plot(U, y, color=colour, lw=1.5, label=name)
+        if np.ptp(y) > DECADES:  # orders of magnitude: show them all
+            ax.set_yscale("symlog")
     ax.scatter(here, np.full(p.dim, value), s=18, color=BLACK, zorder=4, label="x")
     if p.best_known is not None:
         name = "minimum" if p.exact else "best known"
         ax.axhline(p.best_known, color=GREY, lw=1, ls="--", label=name)
-    unit = bool(np.all(p.bounds == [0.0, 1.0]))
-    ax.set_xlabel("coordinate" if unit else "coordinate, as a fraction of its range")
     ax.set_ylabel("value")
-    title(ax, f"{plain(p.name)}: slices through x", f"value {value:.4g}")
     _legend(ax)
+    return f"value {value:.4g}"
+
+
+def _rows(
+    ax: Axes, p: Problem, curves: Any, names: list[str], here: Any, value: float
+) -> str:
+    """Draw each slice in a row of its own, all to one scale; return a remark."""
+    spread = np.array([np.ptp(y) for _, y in curves])
+    rows = np.sort(np.argsort(-spread, kind="stable")[:ROWS])
+    bottom = min(float(y.min()) for _, y in curves)
+    tallest = max(float(y.max()) for _, y in curves) - bottom or 1.0
+    logs = tallest > DECADES
+
+    def height(y: Any) -> Any:
+        h = np.log1p(y - bottom) / np.log1p(tallest) if logs else (y - bottom) / tallest
+        return 0.9 * h
+
+    for row, i in enumerate(rows.tolist()):
+        U, y = curves[i]
+        base = len(rows) - 1 - row
+        ax.axhline(base, color=PALE, lw=0.8, zorder=1)
+        ax.fill_between(U, base, base + height(y), color=BLUE, alpha=0.15, lw=0)
+        ax.plot(U, base + height(y), color=BLUE, lw=1.2, label=names[i])
+        ax.plot(here[i], base + height(value), "o", ms=3.5, color=BLACK, zorder=4)
+    ticks = np.arange(len(rows))[::-1]
+    ax.set_yticks(ticks, [names[i] for i in rows], fontsize=SMALL)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylabel("value, one row for each parameter")
+    ax.set_ylim(-0.15, len(rows) + 0.05)
+    left = p.dim - len(rows)
+    more = f"{left} more vary less; " if left else ""
+    scale = ", logarithmic" if logs else ""
+    return f"{more}row height {tallest:.3g}{scale}; dots: x, value {value:.4g}"

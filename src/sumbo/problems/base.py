@@ -22,7 +22,7 @@ import numpy as np
 from sumbo.errors import ArgumentError, MissingExtraError, ProblemError
 from sumbo.registry import Registry, nearest
 from sumbo.space import Space
-from sumbo.typing import Float, ndarray
+from sumbo.typing import Float, Groups, ndarray
 from sumbo.values import as_floats, by_labels
 
 # Points may lie outside the box by this fraction of its side: rounding in the
@@ -87,6 +87,11 @@ class Problem:
         Integers and choices are numbers to the problem, see `Space.numbers`.
         """
         return Space.of(self.bounds)
+
+    @property
+    def groups(self) -> Groups | None:
+        """The exact additive structure, by number; None if not known."""
+        return None
 
     @property
     def exact(self) -> bool:

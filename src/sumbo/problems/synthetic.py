@@ -14,7 +14,7 @@ import numpy as np
 from sumbo.errors import ArgumentError
 from sumbo.problems.base import Problem, nonnegative, problem
 from sumbo.rng import Seed, as_seed, rng_at
-from sumbo.typing import Float, ndarray
+from sumbo.typing import Float, Groups, ndarray
 
 LineFunction = Callable[[Float[ndarray, "..."]], Float[ndarray, "..."]]
 
@@ -31,6 +31,11 @@ class Synthetic(Problem):
     argmin: float  # z*, where g is smallest
     optimum: Float[ndarray, " P"]  # x*, where z = z*; may lie outside the cube
     shift: Float[ndarray, " P"]  # u
+
+    @property
+    def groups(self) -> Groups:
+        """Every coordinate is a group of its own."""
+        return tuple((p,) for p in range(self.dim))
 
     def evaluate(self, X: Float[ndarray, "n P"]) -> Float[ndarray, " n"]:
         """Return Σ_p g(z_p) per row; a point costs some microseconds."""

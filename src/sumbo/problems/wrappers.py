@@ -9,7 +9,7 @@ import numpy as np
 
 from sumbo.problems.base import Problem, nonnegative
 from sumbo.rng import Seed, as_seed, rng_at
-from sumbo.typing import Float, ndarray
+from sumbo.typing import Float, Groups, ndarray
 
 
 def noisy(problem: Problem, sd: float, seed: Seed = 0) -> "Noisy":
@@ -36,6 +36,11 @@ class Wrapper(Problem):
     """A problem that passes its points on; the wrapped one is ``problem``."""
 
     problem: Problem
+
+    @property
+    def groups(self) -> Groups | None:
+        """The structure of the wrapped problem."""
+        return self.problem.groups
 
     def evaluate(self, X: Float[ndarray, "n P"]) -> Float[ndarray, " n"]:
         """Return the values of the wrapped problem."""

@@ -10,6 +10,7 @@ from sumbo.errors import ArgumentError
 from sumbo.problems import Problem, ProblemInfo
 from sumbo.rng import rng_at
 from sumbo.space import Space
+from sumbo.structure import as_groups, is_partition
 from sumbo.testing.claims import claim, require, require_same_bits
 from sumbo.typing import Float, ndarray
 
@@ -38,6 +39,7 @@ def check_problem(name: str, **settings: Any) -> None:
         _check_values(p, problems.get(name, **settings))
         _check_refusals(p)
         _check_minimum(p)
+        _check_groups(p)
 
 
 def _check_facts(facts: ProblemInfo, p: Problem) -> None:
@@ -46,6 +48,25 @@ def _check_facts(facts: ProblemInfo, p: Problem) -> None:
         require(isinstance(value, str) and value.strip(), f"{text}={value!r} is empty")
     require(facts.dim in {None, p.dim}, f"has {p.dim} coordinates, not {facts.dim}")
     require(p.description.strip() and p.cite.strip(), "an instance says less")
+
+
+def _check_groups(p: Problem) -> None:
+    """Check that the function is a sum over its groups, if it names some."""
+    if p.groups is None:
+        return
+    groups = as_groups(p.groups, p.dim)
+    require(is_partition(groups), f"groups={groups} overlap")
+    low, high = p.bounds.T
+    a, b = low + rng_at(7, "check groups").random((2, p.dim)) * (high - low)
+    mixed = np.tile(b, (len(groups), 1))
+    for row, group in zip(mixed, groups, strict=True):
+        row[list(group)] = a[list(group)]
+    f_a, f_b = p.evaluate(np.array([a, b]))
+    gap = float(np.sum(p.evaluate(mixed) - f_b) - (f_a - f_b))
+    require(
+        abs(gap) <= DIGITS * (abs(f_a) + abs(f_b) + 1.0),
+        f"is no sum over its groups: off by {gap:.3g}",
+    )
 
 
 def _check_box(p: Problem) -> None:
