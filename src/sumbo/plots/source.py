@@ -16,7 +16,7 @@ from sumbo.plots.coordinates import (
     point_of,
     require_posterior,
 )
-from sumbo.plots.values import Values
+from sumbo.plots.values import ValueAxis
 from sumbo.typing import Bool, Float, Group, ndarray
 
 
@@ -34,7 +34,7 @@ class Source:
 
     post: Posterior
     coordinates: tuple[Coordinate, ...]
-    values: Values
+    values: ValueAxis
     best: Float[ndarray, " P"]
     evaluated: Bool[ndarray, " N"]
 
@@ -69,7 +69,7 @@ def source_of(
         return Source(
             post=post,
             coordinates=coordinates,
-            values=Values(name=objective),
+            values=ValueAxis(name=objective),
             best=point_of(post, best),
             evaluated=np.ones(post.N, dtype=bool),
         )
@@ -88,7 +88,7 @@ def source_of(
     return Source(
         post=post,
         coordinates=coordinates_of(post, names, opt.space),
-        values=Values(
+        values=ValueAxis(
             name=objective, transform=surrogate.transform, maximised=opt.maximize
         ),
         best=_point(

@@ -16,7 +16,7 @@ PLAIN = (1e-4, 1e7)  # between them numbers have no exponent
 
 
 @dataclass(frozen=True, kw_only=True)
-class Values:
+class ValueAxis:
     """What the model's values are to the user.
 
     The model sees z = T(y), or T(−y) where y is maximised; its posterior is that of
