@@ -41,6 +41,7 @@ PICTURES = {
     "slices": (plots.slices, (2, 3)),
     "leave_one_out": (plots.leave_one_out, (1, 2)),
     "variance_shares": (plots.variance_shares, None),
+    "importance": (plots.importance, (1, 2)),
     "bilateral": (lambda post, **k: plots.bilateral(3, **k), (3, 2)),
     "conditional_independence": (
         lambda post, **k: plots.conditional_independence(3, **k),

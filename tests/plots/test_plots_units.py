@@ -5,7 +5,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 import sumbo
-from drawn import Z95, artist, grid
+from drawn import Z95, artist, grid, model
 from searches import MIXED, QUICK
 from sumbo import Categorical, Integer, Optimizer, Outcome, Real, plots
 from sumbo.errors import ArgumentError
@@ -269,3 +269,44 @@ def test_parameters_that_do_nothing_are_grey():
     assert colours["a"] == colours["b"] != colours["idle"]
     assert "1 of 3" in ax.get_title(loc="right")
     assert together[2, 0] == 0.9
+
+
+@pytest.fixture(scope="module")
+def idle():
+    """Return a run whose objective ignores two of its four parameters."""
+    opt = Optimizer([(0.0, 1.0)] * 4, seed=6, n_init=26, **QUICK["logei"])
+    X = opt.ask(26)
+    opt.tell(X, 40.0 + 3.0 * np.sin(4 * X[:, 1]) + 5.1 * (X[:, 3] - 0.3) ** 2)
+    opt.ask()
+    return opt
+
+
+def test_parameters_of_a_run_that_do_nothing_are_found(idle):
+    ax = plots.co_membership(idle)
+    colours = {t.get_text(): t.get_color() for t in ax.get_yticklabels()}
+    assert colours["x0"] == colours["x2"] != colours["x1"] == colours["x3"]
+
+
+def test_importance_shows_the_table_of_the_run(idle):
+    left, right = plots.importance(idle, axes=grid(1, 2))
+    table = idle.importance()
+    order = np.argsort(-table.total)
+    assert [t.get_text() for t in left.get_yticklabels()] == [f"x{k}" for k in order]
+    bars = [[bar.get_width() for bar in c] for c in left.containers[:2]]
+    np.testing.assert_allclose(bars[0], 100 * table.total[order])
+    np.testing.assert_allclose(bars[1], 100 * table.first[order])
+    drawn = left.containers[2].lines[2][0].get_segments()
+    ends = [(s[0][0], s[-1][0]) for s in drawn]
+    wanted = 100 * np.column_stack([table.lower, table.upper])[order]
+    low = np.minimum(wanted[:, 0], 100 * table.total[order])
+    np.testing.assert_allclose(ends, np.column_stack([low, wanted[:, 1]]))
+    assert right.get_title(loc="left") == "Parts"
+    few, _ = plots.importance(idle, top=1, axes=grid(1, 2))
+    assert few.get_title(loc="right").startswith("3 more, ≤ ")
+
+
+def test_importance_of_a_posterior_is_that_of_its_box():
+    left, _ = plots.importance(model(), names=list("abcdef"), axes=grid(1, 2))
+    widths = [bar.get_width() for bar in left.containers[0]]
+    assert widths == sorted(widths, reverse=True)
+    assert 90 < sum(widths) < 160

@@ -279,8 +279,8 @@ class AdditiveGPRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         low, high = self.posterior_.X.min(axis=0), self.posterior_.X.max(axis=0)
         box = tuple(
-            Coordinate(name=name, low=a, high=b, lo=a, hi=b)
-            for name, a, b in zip(self._names(), low, high, strict=True)
+            Coordinate(name=name, block=(i,), low=a, high=b, lo=a, hi=b)
+            for i, (name, a, b) in enumerate(zip(self._names(), low, high, strict=True))
         )
         variances = part_variances(self.posterior_, box)
         total = variances.sum()

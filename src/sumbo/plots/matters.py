@@ -5,18 +5,96 @@ from typing import Any
 
 import numpy as np
 
-from sumbo.drawing import BLUE, GREY, PALE, plain
+from sumbo.drawing import BLACK, BLUE, GREY, PALE, SKY, plain
 from sumbo.errors import ArgumentError
+from sumbo.importance import Importance, importance_of
 from sumbo.plots.coordinates import names_of
-from sumbo.plots.shares import part_shares
+from sumbo.plots.shares import measure_of, part_shares
 from sumbo.plots.source import Source, optimizer_of, source_of
-from sumbo.plots.style import HEAT, SMALL, Axes, one_axes, percent, require_positive
+from sumbo.plots.style import (
+    HEAT,
+    SMALL,
+    Axes,
+    one_axes,
+    percent,
+    require_positive,
+    some_axes,
+    title,
+)
 from sumbo.plots.values import shortened
 from sumbo.structure import co_membership_matrix
 from sumbo.typing import Float, Int, ndarray
 
 # Share of the variance below which a parameter does next to nothing.
 INERT = 0.01
+
+
+def importance(
+    run: Any,
+    *,
+    names: Sequence[str] | None = None,
+    bounds: Any = None,
+    top: int = 20,
+    axes: Any = None,
+) -> Any:
+    """Return two axes: the importance of each parameter, and the shares of the parts.
+
+    On the left the total Sobol share of each parameter, with its 95 % interval over
+    joint draws; the darker bar is what the parameter causes alone, the rest are
+    interactions (``Optimizer.importance``). Total shares add up to more than one if
+    there are interactions. On the right ``variance_shares``.
+
+    Args:
+        run: An ``Optimizer``, a result, the path of a checkpoint, or a posterior.
+        names: One name per parameter.
+        bounds: For a posterior: the space of its parameters.
+        top: The largest number of bars on each side.
+        axes: Where to draw; a new figure by default.
+    """
+    require_positive(top, "top")
+    source = source_of(run, names, bounds)
+    table = _table(run, source)
+    order = np.argsort(-table.total, kind="stable")[:top]
+    count = max(len(order), min(top, len(source.post.gp.groups))) + 1
+    if axes is None:
+        left, right = some_axes(None, 2, (4.4, 0.75 + 0.21 * count))
+    else:
+        left, right = some_axes(axes, 2, (4.4, 3.0))
+    rows, total = np.arange(len(order)), 100 * table.total[order]
+    left.barh(rows, total, color=SKY, height=0.7, label="with interactions")
+    alone = 100 * table.first[order]
+    left.barh(rows, alone, color=BLUE, height=0.7, label="alone")
+    ends = 100 * np.array([table.lower[order], table.upper[order]])
+    bars: dict[str, Any] = {"fmt": "none", "ecolor": BLACK, "elinewidth": 0.9}
+    reach = np.maximum([total - ends[0], ends[1] - total], 0.0)
+    interval = f"{100 * table.level:g} % interval"
+    left.errorbar(total, rows, xerr=reach, capsize=2, label=interval, **bars)
+    left.set_yticks(rows, [source.coordinates[k].name for k in order])
+    left.set_ylim(len(rows) - 0.4, -0.6)
+    left.set_xlim(0, 1.06 * max(1.0, float(ends[1].max(initial=0.0))))
+    left.set_xlabel("share of the variance, %")
+    left.tick_params(axis="y", length=0)
+    left.legend(loc="lower right", fontsize=SMALL, frameon=False)
+    rest = len(table.total) - len(order)
+    title(left, "Parameters", _remainder(table, rest) if rest else "")
+    variance_shares(run, names=names, bounds=bounds, top=top, ax=right)
+    title(right, "Parts")
+    return np.array([left, right], dtype=object)
+
+
+def _remainder(table: Importance, rest: int) -> str:
+    """Return how important the parameters without a bar are at most."""
+    most = percent(float(np.sort(table.total)[rest - 1]))
+    return f"{rest} more, each {most}" if most[0] == "<" else f"{rest} more, ≤ {most}"
+
+
+def _table(run: Any, source: Source) -> Importance:
+    """Return the importance of the parameters, in the order of the picture."""
+    opt = optimizer_of(run)
+    if opt is not None and len(source.coordinates) == len(opt.space.names):
+        return opt.importance()
+    measures = [measure_of(c) for c in source.coordinates]
+    return importance_of([source.post], measures, [c.name for c in source.coordinates])
 
 
 def variance_shares(
@@ -81,7 +159,7 @@ def _part_name(source: Source, m: int) -> str:
     users = source.parameters_of(m)
     P = len(source.coordinates)
     if len(users) == P > 2 and len(source.post.gp.groups) > 1:
-        return f"residual, all {P} parameters"
+        return f"residual, all {P}"
     return ", ".join(source.coordinates[k].name for k in users)
 
 

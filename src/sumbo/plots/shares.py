@@ -4,16 +4,13 @@ import numpy as np
 
 from sumbo.gp import Posterior
 from sumbo.plots.coordinates import Coordinate, coordinates_of
-from sumbo.space import Categorical, Integer
-from sumbo.space.parameters import to_unit
+from sumbo.space.measure import Measure, distribution_of
 from sumbo.typing import Float, ndarray
 
 # Cells per axis of the composite Gauss rule, two nodes in each. Rough kernels have a
 # kink at every observation, so that many cells beat a rule of high order.
 CELLS = {1: 512, 2: 32}
 SOBOL_EXPONENT = 13
-# Levels up to which an integer is summed over.
-MOST_LEVELS = 256
 
 
 def part_variances(
@@ -66,13 +63,20 @@ def _rule(box: list[Coordinate]) -> tuple[Float[ndarray, "B d"], Float[ndarray, 
     return V, np.prod([weights[i] for (_, weights), i in pairs], axis=0)
 
 
+def measure_of(c: Coordinate) -> Measure:
+    """Return how the parameter is distributed when it is uniform in its space."""
+    if c.parameter is None:
+        return Measure(coordinates=c.block, low=c.low, high=c.high)
+    return distribution_of(c.parameter, c.block)
+
+
 def _line(
     c: Coordinate, cells: int
 ) -> tuple[Float[ndarray, "G d"], Float[ndarray, " G"]]:
     """Return nodes and weights along one parameter; exact for a discrete one."""
-    atoms = _atoms(c)
-    if atoms is not None:
-        return atoms
+    measure = measure_of(c)
+    if measure.atoms is not None:
+        return measure.atoms, measure.weights
     offset = 0.5 / np.sqrt(3.0)  # two-point Gauss rule in each cell, equal weights
     nodes = (np.arange(cells)[:, None] + 0.5 + np.array([-offset, offset])) / cells
     u = c.low + nodes.reshape(-1, 1) * (c.high - c.low)
@@ -81,24 +85,8 @@ def _line(
 
 def _at(c: Coordinate, u: Float[ndarray, " B"]) -> Float[ndarray, "B d"]:
     """Return the parameter at quantiles of its distribution."""
-    atoms = _atoms(c)
-    if atoms is None:
+    measure = measure_of(c)
+    if measure.atoms is None:
         return c.low + u[:, None] * (c.high - c.low)
-    values, weights = atoms
-    return values[np.searchsorted(np.cumsum(weights)[:-1], u, side="right")]
-
-
-def _atoms(
-    c: Coordinate,
-) -> tuple[Float[ndarray, "G d"], Float[ndarray, " G"]] | None:
-    """Return the values of a discrete parameter with their probabilities."""
-    p = c.parameter
-    if isinstance(p, Categorical):
-        G = len(p.choices)
-        return np.eye(G), np.full(G, 1.0 / G)
-    if not isinstance(p, Integer) or p.hi - p.lo >= MOST_LEVELS:
-        return None
-    levels = np.arange(p.lo, p.hi + 1, dtype=float)
-    ends = np.append(levels - 0.5, p.hi + 0.5)
-    owned = np.diff(np.log(ends) if p.log else ends)
-    return to_unit(p, levels), owned / owned.sum()
+    cumulated = np.cumsum(measure.weights)[:-1]
+    return measure.atoms[np.searchsorted(cumulated, u, side="right")]

@@ -61,14 +61,15 @@ def measures_of(domain: Domain) -> tuple[Measure, ...]:
     """
     if isinstance(domain, Space):
         pairs = zip(domain.parameters, domain.blocks, strict=True)
-        return tuple(_of_parameter(p, block) for p, block in pairs)
+        return tuple(distribution_of(p, block) for p, block in pairs)
     return tuple(
         Measure(coordinates=block) if len(block) == 1 else _one_hot(block)
         for block in domain.blocks
     )
 
 
-def _of_parameter(p: object, block: Group) -> Measure:
+def distribution_of(p: object, block: Group) -> Measure:
+    """Return the distribution of one parameter of a space."""
     if isinstance(p, Categorical):
         return _one_hot(block)
     if not isinstance(p, Integer) or p.hi - p.lo + 1 > MOST_LEVELS:
