@@ -32,7 +32,7 @@ COMMANDS = {
     ),
     "demo": (
         "sumbo.cli.demo:demo",
-        "Run a small study end to end: table, figures and report, in two minutes.",
+        "Minimise the cost of a simulated kiln, then run a small study.",
     ),
     "study": ("sumbo.cli.study:app", "Run, watch, report and export a study."),
 }
