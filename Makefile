@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
-demo: $(VENV)/.demo  ## a small study end to end: table, figures, report
+demo: $(VENV)/.demo  ## a run on a simulator with its report, then a small study
 	$(BIN)/sumbo demo --out demo
 
 test: $(VENV)/.test  ## the quick suite, with layers and coverage

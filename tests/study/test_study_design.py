@@ -215,7 +215,7 @@ def test_the_paper_has_18000_cells_in_the_papers_shape():
     assert {(c.n_init, c.acquisitions, c.preset) for c in cells} == {(20, 100, "paper")}
 
 
-@pytest.mark.parametrize("file", ["paper.toml", "smoke.toml"])
+@pytest.mark.parametrize("file", ["paper.toml", "smoke.toml", "demo.toml"])
 def test_every_shipped_design_loads(file):
     assert list(load_design(STUDIES / file).cells())
 

@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.console import Console
 
@@ -58,16 +59,18 @@ def _kiln(out: Path, shown: Console) -> None:
     shown.print(f"\n{result}")
     shown.print(_progress(result, time.perf_counter() - begin))
     shown.print(f"\nWhat matters most:\n{_most_important(result)}")
+    page = result.report(out / "kiln.html", title="What a piece of pottery costs")
+    shown.print(f"\nreport of this run: {page}")
     for name, draw in _pictures().items():
         picture = out / f"kiln-{name}.png"
         _save(draw(result), picture)
-        shown.print(f"wrote {picture}")
+        shown.print(f"picture: {picture}")
 
 
 def _progress(result: Any, seconds: float) -> str:
     """Return how much better the best value is than the random ones before it."""
     opt = result.optimizer
-    first = opt.y[: opt.n_init][opt.feasible[: opt.n_init]].min()
+    first = np.nanmin(opt.y[: opt.n_init])
     return (
         f"The {opt.n_init} random points at the start found {number(float(first))}; "
         f"the best cost is {100 * (1 - result.fun / first):.0f} % lower. "
@@ -93,7 +96,6 @@ def _pictures() -> dict[str, Any]:
 
 def _save(axes: Any, path: Path) -> None:
     import matplotlib.pyplot as plt
-    import numpy as np
 
     figure = np.ravel(axes)[0].figure
     figure.savefig(path, dpi=150)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.progress import (
     BarColumn,
@@ -322,7 +323,8 @@ def _state(result: Any) -> dict[str, Any]:
     opt = result.get("optimizer")
     if opt is None or not (opt.limits or opt.space.constraints):
         return {"best": best, "feasible": ""}
-    return {"best": best, "feasible": f", {int(opt.feasible.sum())} feasible"}
+    feasible = int(np.isfinite(opt.feasible_y).sum())
+    return {"best": best, "feasible": f", {feasible} feasible"}
 
 
 def rate_text(speed: float | None) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tqdm import tqdm
 
 from sumbo.errors import (
@@ -309,7 +310,7 @@ class _Run:
             best = best_of(self.opt)
             shown = {} if best is None else {"best": f"{best[1]:.6g}"}
             if self.opt.limits or self.opt.space.constraints:
-                shown["feasible"] = f"{int(self.opt.feasible.sum())}"
+                shown["feasible"] = f"{int(np.isfinite(self.opt.feasible_y).sum())}"
             self.bar.set_postfix(shown)
         if self.callback is not None:
             call_back(self.callback, self.result())

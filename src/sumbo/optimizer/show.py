@@ -36,7 +36,7 @@ def run_line(run: RunView) -> str:
 def counts(run: RunView) -> str:
     """Return how many evaluations there are, and how many did not help."""
     failed = int(np.isnan(run.y).sum())
-    broken = len(run.y) - failed - int(run.feasible.sum())
+    broken = len(run.y) - failed - int(np.isfinite(run.feasible_y).sum())
     notes = [f"{failed} failed"] * bool(failed)
     notes += [f"{broken} infeasible"] * bool(broken)
     noun = "evaluation" if len(run.y) == 1 else "evaluations"

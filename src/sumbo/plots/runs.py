@@ -191,7 +191,7 @@ def _loaded(run: Any) -> Any:
 def _trace(run: Any) -> Trace:
     opt = optimizer_of(run)
     if opt is not None:
-        return Trace(values=opt.y, counted=np.where(opt.feasible, opt.y, np.nan))
+        return Trace(values=opt.y, counted=opt.feasible_y)
     values = np.array(run.func_vals if _is_run(run) else run, dtype=float)
     if values.ndim != 1:
         msg = f"a run has values of shape {values.shape}. Pass a flat array."
