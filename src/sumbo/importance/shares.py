@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import qmc
 
 from sumbo.errors import ArgumentError, require_positive_integer
 from sumbo.gp import Posterior
@@ -201,6 +200,8 @@ def _rules(
         b = MOST_POINTS
         while b > FEWEST_POINTS and b * each > PLACES:
             b //= 2
+        from scipy.stats import qmc  # a second of import time that few calls need
+
         # Fixed scrambling: all draws, and all calls, integrate over the same points.
         sobol = qmc.Sobol(2 * K, rng=np.random.default_rng(0)).random(b)
         indices = [
