@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from irregular import frozen
 from searches import BOX, MIXED, QUICK, bowl
 from sumbo import Optimizer, Posterior, checkpoint, minimize, problems
 from sumbo.errors import ArgumentError, CheckpointError, EvaluationError
+from sumbo.methods import Uniform
 
 # Long enough for a busy machine; reached only when a test is about to fail.
 PATIENCE = 60.0
@@ -446,18 +448,32 @@ def test_the_next_point_is_asked_as_soon_as_a_worker_is_free():
     assert position >= 4  # the fifth may be told at the same time
 
 
-def test_points_in_flight_are_pending_when_the_next_is_asked(monkeypatch):
-    pending = []
-    ask = Optimizer.ask
+def watching(seen):
+    """Return a method that notes how many points are pending and known at each ask."""
 
-    def spy(self, n=None):
-        pending.append(len(self.pending))
-        return ask(self, n)
+    @dataclass(frozen=True, kw_only=True)
+    class Watching(Uniform):
+        def propose(self, rng, state, data, q):
+            seen.append((len(data.pending), len(data.U)))
+            return super().propose(rng, state, data, q)
 
-    monkeypatch.setattr(Optimizer, "ask", spy)
-    quick(workers=3, method="uniform")
-    assert pending[:3] == [0, 1, 2]
-    assert max(pending) == 2
+    return Watching()
+
+
+def test_points_in_flight_are_pending_when_the_next_is_asked():
+    # The second and the third evaluation last until the others have ended.
+    seen, count, last = [], iter(range(100)), threading.Event()
+
+    def fun(x):
+        number = next(count)
+        if number == 7:
+            last.set()
+        elif number in (1, 2):
+            assert last.wait(PATIENCE)
+        return bowl(x)
+
+    assert quick(fun, workers=3, method=watching(seen)).nfev == 8
+    assert seen == [(2, 2), (2, 3), (2, 4), (2, 5)]  # the first four are the design
 
 
 def test_a_batch_is_evaluated_in_parallel():
@@ -472,32 +488,23 @@ def test_a_batch_is_evaluated_in_parallel():
     assert r.nit == 2
 
 
-def test_a_batch_is_told_completely_before_the_next_is_asked(monkeypatch):
+def test_a_batch_is_told_completely_before_the_next_is_asked():
     # Evaluations end one by one: each waits until all earlier ones are told.
-    told, pending, count = threading.Condition(), [], iter(range(100))
-    values = []
-    ask, tell = Optimizer.ask, Optimizer.tell
+    told, known, seen, count = threading.Condition(), [0], [], iter(range(100))
 
-    def spy(self, n=None):
-        pending.append(len(self.pending))
-        return ask(self, n)
-
-    def listen(self, x, y=None, **how):
-        tell(self, x, y, **how)
+    def note(result):
         with told:
-            values.append(y)
+            known[0] = result.nfev
             told.notify_all()
 
     def fun(x):
         with told:
             number = next(count)
-            assert told.wait_for(lambda: len(values) >= number, PATIENCE)
+            assert told.wait_for(lambda: known[0] >= number, PATIENCE)
         return bowl(x)
 
-    monkeypatch.setattr(Optimizer, "ask", spy)
-    monkeypatch.setattr(Optimizer, "tell", listen)
-    quick(fun, workers=4, batch=4)
-    assert pending == [0, 0]
+    quick(fun, workers=4, batch=4, callback=note, method=watching(seen))
+    assert seen == [(0, 4)]  # the second batch; the first one is the design
 
 
 def test_a_batch_larger_than_the_pool_is_evaluated_completely():

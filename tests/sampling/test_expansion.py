@@ -12,6 +12,7 @@ import pytest
 import irregular
 import reference
 import sumbo
+from counted import CountedMatern, register
 from draws import law_p_value
 from sumbo import AdditiveGP
 from sumbo.sampling.expansion import Draw, expand_joint, expand_marginal
@@ -19,6 +20,7 @@ from sumbo.sampling.factors import PartFactor
 from sumbo.sampling.growth import FactorMemory, grown_factors
 
 ALARM = 1e-6
+BOX = [(-0.7, 1.3)] * 2
 FLOOR = 1e-6  # of the prior variance; factors may add jitter of 1e-10 per part
 GROUPS = ((0, 3), (1,), (3, 2), (4,))  # coordinate 3 belongs to two parts
 
@@ -252,15 +254,19 @@ def test_a_factor_that_was_handed_out_is_not_changed_by_later_growth(rng):
 
 
 def test_an_optimizer_keeps_its_factors_between_refits(monkeypatch):
-    made = []
-    of = PartFactor.of
-    monkeypatch.setattr(PartFactor, "of", lambda *job: made.append(1) or of(*job))
+    kernel, B = register(monkeypatch, CountedMatern()), 150
+    settings = {"groups": [(0,), (1,)], "kernel": kernel.name, "transform": "none"}
     opt = sumbo.Optimizer(
-        [(-0.7, 1.3)] * 2, method="ts", groups=[(0,), (1,)], n_init=5, refit=4, seed=3
+        BOX, method="ts", n_init=5, refit=4, seed=3, candidates=B, **settings
     )
-    counts = []
+    computed = []
     for _ in range(8):
+        before = kernel.count
         x = opt.ask()
         opt.tell(x, float(np.sin(4.1 * x).sum()))
-        counts.append(len(made))
-    assert counts == [0] * 5 + [2] * 3  # two parts at the first fit, none after
+        computed.append(kernel.count - before)
+    # All pairs of candidates of both parts after a fit, and only new rows later on.
+    pairs = 2 * B * (B + 1) // 2
+    assert computed[:5] == [0] * 5
+    assert computed[5] > pairs
+    assert max(computed[6:]) < pairs / 4

@@ -8,6 +8,7 @@ from scipy.special import factorial
 
 import irregular
 import reference
+from counted import CountedMatern, CountedRBF, register
 from draws import law_p_value
 from sumbo import AdditiveGP
 from sumbo.gp.solvers import semiseparable, statespace
@@ -22,7 +23,7 @@ from sumbo.gp.solvers.statespace import (
     states_of,
 )
 from sumbo.kernels import GroupKernel, as_kernel
-from sumbo.sampling import joint, marginal, markov
+from sumbo.sampling import joint, markov
 
 MATERN = ("matern12", "matern32", "matern52")
 every_matern = pytest.mark.parametrize("name", MATERN)
@@ -262,24 +263,29 @@ def test_linear_draws_of_the_sum_interpolate_without_noise(rng, linear):
     np.testing.assert_allclose(total, np.tile(s.y, (4, 1)), rtol=0, atol=1e-3)
 
 
-@pytest.mark.parametrize(("how", "module"), [("joint", joint), ("marginal", marginal)])
+@pytest.mark.parametrize(
+    ("kernel", "group", "B", "linear"),
+    [
+        (CountedMatern, (0,), 900, True),
+        (CountedMatern, (0,), 13, False),
+        (CountedMatern, (0, 1), 800, False),
+        (CountedRBF, (0,), 900, False),
+    ],
+)
+@pytest.mark.parametrize("how", ["joint", "marginal"])
 def test_the_linear_form_is_taken_for_long_matern_lines_only(
-    how, module, rng, monkeypatch
+    how, kernel, group, B, linear, rng, monkeypatch
 ):
-    taken = []
-
-    def spy(rng, kernels, points, n):
-        taken.extend(len(A) for A in points)
-        return markov.draw_markov(rng, kernels, points, n)
-
-    monkeypatch.setattr(module, "draw_markov", spy)
-    X, y = rng.random((20, 4)), rng.standard_normal(20)
-    Z = [rng.random((900, 1)), rng.random((800, 2)), rng.random((13, 1))]
-    for name in ("rbf", "matern52"):
-        gp = AdditiveGP(groups=[(0,), (1, 2), (3,)], kernel=name, noise=0.1)
-        draws = gp.condition(X, y).sample(Z, n=2, how=how, seed=6)
-        assert [part.shape for part in draws] == [(2, 900), (2, 800), (2, 13)]
-    assert taken == [920]
+    counted = register(monkeypatch, kernel())
+    X, y = rng.random((20, 2)), rng.standard_normal(20)
+    gp = AdditiveGP(groups=[group, (1,)], kernel=counted.name, noise=0.1)
+    post = gp.condition(X, y)
+    Z = [rng.random((B, len(group))), rng.random((1, 1))]
+    before = counted.count
+    draws = post.sample(Z, n=2, how=how, seed=6)
+    assert [part.shape for part in draws] == [(2, B), (2, 1)]
+    pairs = B * (B + 1) // 2  # what a dense covariance of the points has at least
+    assert (counted.count - before < pairs) == linear
 
 
 def test_many_draws_share_one_dense_factor():

@@ -112,9 +112,37 @@ def best_row(
     return offers[np.arange(len(offers)), scores.argmin(axis=1)]
 
 
-def random_levels(
-    rng: np.random.Generator, R: int, K: int, M: int, L: int
-) -> Float[ndarray, "R K d"]:
-    """Return offers with M parts of L levels, uniformly random, as 0 and 1."""
-    level = rng.integers(L, size=(R, K, M))
-    return (level[..., None] == np.arange(L)).reshape(R, K, M * L).astype(np.float64)
+@dataclass(frozen=True, kw_only=True)
+class Levelled(Decision):
+    """Offers with parts of several levels, of which each part has one.
+
+    Attributes:
+        parts_count: The number of parts M.
+        levels: Levels of each part.
+    """
+
+    parts_count: int = 20
+    levels: int = 2
+
+    @property
+    def parts(self) -> Int[ndarray, " d"]:
+        """The part of each level."""
+        return np.repeat(np.arange(self.parts_count), self.levels)
+
+    @property
+    def variance(self) -> float:
+        """Such that the value of an offer with all parts has variance 1."""
+        return 1.0 / self.parts_count
+
+    def random_offers(self, t: int, count: int) -> Float[ndarray, "R K d"]:
+        """Return uniformly random offers of a round, as 0 and 1."""
+        shape = self.replicates, count, self.parts_count
+        level = rng_at(self.seed, "offers", t).integers(self.levels, size=shape)
+        features = level[..., None] == np.arange(self.levels)
+        return features.reshape(*shape[:2], -1).astype(np.float64)
+
+    def best(
+        self, offers: Float[ndarray, "R K d"], weights: Float[ndarray, "R d"]
+    ) -> Float[ndarray, "R d"]:
+        """Return the offers of the least scores."""
+        return best_row(offers, np.einsum("rkd,rd->rk", offers, weights))

@@ -3,16 +3,13 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from sumbo.decisions.base import DECISIONS, Decision, best_row, random_levels
-from sumbo.rng import rng_at
-from sumbo.typing import Float, Int, ndarray
+from sumbo.decisions.base import DECISIONS, Levelled
+from sumbo.typing import Float, ndarray
 
 
 @DECISIONS.register("options")
 @dataclass(frozen=True, kw_only=True)
-class Options(Decision):
+class Options(Levelled):
     """Fresh options in every round, of which one is taken.
 
     Attributes:
@@ -23,28 +20,8 @@ class Options(Decision):
 
     floor: ClassVar[str] = "0"
 
-    parts_count: int = 20
-    levels: int = 2
     count: int = 10
-
-    @property
-    def parts(self) -> Int[ndarray, " d"]:
-        """The part of each level."""
-        return np.repeat(np.arange(self.parts_count), self.levels)
-
-    @property
-    def variance(self) -> float:
-        """Such that the value of an option has variance 1."""
-        return 1.0 / self.parts_count
 
     def offers(self, t: int) -> Float[ndarray, "R K d"]:
         """Return random options."""
-        rng = rng_at(self.seed, "offers", t)
-        shape = self.replicates, self.count, self.parts_count, self.levels
-        return random_levels(rng, *shape)
-
-    def best(
-        self, offers: Float[ndarray, "R K d"], weights: Float[ndarray, "R d"]
-    ) -> Float[ndarray, "R d"]:
-        """Return the options of the least scores."""
-        return best_row(offers, np.einsum("rkd,rd->rk", offers, weights))
+        return self.random_offers(t, self.count)
