@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import study_fakes as fakes
+import sumbo
 from sumbo.errors import ArgumentError, StudyError
 from sumbo.study import load_design, run, select, status
 from sumbo.study.guard import Task, dismiss_children, guarded
@@ -25,6 +26,7 @@ from sumbo.study.storage import (
 )
 
 TESTS = Path(__file__).parents[1]
+SOURCES = Path(sumbo.__file__).parents[1]  # those under test, wherever they lie
 SMOKE = TESTS.parent / "studies" / "smoke.toml"
 
 
@@ -188,7 +190,7 @@ if __name__ == "__main__":
 
 
 def start_driver(script, folder):
-    env = os.environ | {"PYTHONPATH": str(TESTS)}
+    env = os.environ | {"PYTHONPATH": f"{TESTS}{os.pathsep}{SOURCES}"}
     command = [sys.executable, str(script), str(folder)]
     return subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
 
@@ -256,8 +258,15 @@ def test_a_worker_without_a_cell_ends_with_its_driver(tmp_path):
     wait_until(lambda: family(driver.pid)["child"])
     pids = family(driver.pid)
     driver.kill()
-    driver.communicate()
-    wait_until(lambda: not any(map(alive, (*pids["worker"], *pids["child"]))))
+    # Not `communicate`: that waits for the workers, however long they live. Without a
+    # driver, loky ends a worker that has nothing to do after five minutes.
+    driver.wait()
+    try:
+        wait_until(lambda: not any(map(alive, (*pids["worker"], *pids["child"]))))
+    finally:
+        driver.stderr.close()
+        for pid in filter(alive, pids["worker"]):
+            os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.slow
@@ -298,7 +307,7 @@ def alive(pid):
 def cluster(tmp_path):
     """A Dask scheduler and two workers, each a process of its own."""
     pytest.importorskip("distributed")
-    env = os.environ | {"PYTHONPATH": str(TESTS)}
+    env = os.environ | {"PYTHONPATH": f"{TESTS}{os.pathsep}{SOURCES}"}
     dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0"]
     file = tmp_path / "scheduler.json"
     dask += ["--no-dashboard", "--host", "127.0.0.1", "--scheduler-file", str(file)]
