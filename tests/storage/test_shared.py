@@ -405,6 +405,7 @@ def test_a_heartbeat_is_a_whole_number_of_seconds(journal, heartbeat):
         ("--storage journal:x.log --study one --batch 3", "--batch does not go"),
         ("--storage journal:x.log --study one --repeats", "--repeats does not go"),
         ("--storage journal:x.log --study one --checkpoint r.npz", "--checkpoint"),
+        ("--storage journal:x.log --study one --stop 0.2", "--stop does not go"),
     ],
 )
 def test_options_that_do_not_fit_a_storage_are_refused(
@@ -421,7 +422,9 @@ def test_options_that_do_not_fit_a_storage_are_refused(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"constraints": ["x0 + x1 <= 1.1"]}, "constraints: a run on a storage"),
+        ({"constraints": [sumbo.Outcome("load", upper=2)]}, "has no outcomes"),
+        ({"stop": 0.1}, "stop does not go with a run on a storage. Leave it out: it"),
+        ({"batch": 3}, "batch does not go with a run on a storage"),
         ({"init": "sobol"}, "init: a run on a storage"),
         ({"study": ""}, "study is empty"),
         ({"nosuch": 3}, "nosuch"),

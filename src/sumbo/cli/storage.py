@@ -6,17 +6,7 @@ from typing import Any
 
 import sumbo
 from sumbo.errors import ArgumentError
-
-# Options that a shared run does not have: their defaults, and what it does instead.
-_UNUSED = {
-    "batch": (1, "every trial is chosen as soon as a worker is free."),
-    "checkpoint": (None, "every value is kept in the storage."),
-    "choices": (None, "trials are points of the space."),
-    "repeats": (None, "every point is asked once."),
-    "maximize": (False, "the values of a shared run are minimised."),
-    "stop": (None, "it ends when the budget is used."),
-    "data": (None, "add earlier values to the storage as trials."),
-}
+from sumbo.integrations.shared_options import refuse
 
 
 def minimiser(
@@ -43,11 +33,7 @@ def minimiser(
 def _minimize_shared(fun: Any, space: Any, **options: Any) -> Any:
     options["data"] = options.pop("x0", None)
     options.pop("y0", None)
-    for name, (unused, instead) in _UNUSED.items():
-        value = options.pop(name, unused)
-        if value is not None if unused is None else value != unused:
-            msg = f"--{name} does not go with --storage. Leave it out: {instead}"
-            raise ArgumentError(msg)
+    refuse(options, "--")
     # A second of import time, and the error that names the extra comes first.
     from sumbo.integrations.shared import minimize_shared
     from sumbo.integrations.shared_storage import optuna

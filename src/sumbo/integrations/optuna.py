@@ -66,6 +66,9 @@ class SumboSampler(optuna.samplers.BaseSampler):
         n_startup_trials: Trials before the model takes over, running ones included.
         preset: ``"paper"`` or ``"paper-author"``, see ``sumbo.Optimizer``.
         transform: Transform of the values, see ``sumbo.Optimizer``.
+        space: The parameters, with constraints on them that are known; see
+            ``sumbo.Space``. All of them are suggested together from the first trial
+            on. By default the space is learned from the completed trials.
         constraints_func: Returns constraint values of a finished trial, none above 0
             if it is feasible. Values of ``trial.set_constraint`` need no function.
         settings: Settings of the method, see its class.
@@ -83,10 +86,12 @@ class SumboSampler(optuna.samplers.BaseSampler):
         *,
         preset: str | None = None,
         transform: str | None = None,
+        space: Space | None = None,
         constraints_func: Callable[[FrozenTrial], Sequence[float]] | None = None,
         **settings: Any,
     ) -> None:
         self._constraints_func = constraints_func
+        self._space = space
         self._seed = as_seed(seed)
         self._n_startup_trials = as_count("n_startup_trials", n_startup_trials, 0)
         self._groups = _named_groups(groups)
@@ -103,16 +108,18 @@ class SumboSampler(optuna.samplers.BaseSampler):
             require_settings(method, settings, own)
         # Wrong settings are refused now, not when the model is first used.
         names = sorted({name for group in self._groups or () for name in group})
-        space = Space.of([Real(name, 0.0, 1.0) for name in names or ["x"]])
-        self._engine(space, names)
+        space = space or Space.of([Real(name, 0.0, 1.0) for name in names or ["x"]])
+        self._engine(space, space.names)
 
     # ------------------------------------------------------------------ Optuna asks
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
     ) -> SearchSpace:
-        """Return the parameters that all completed trials share."""
+        """Return the parameters that all completed trials share, or those given."""
         del trial
         _require_one_objective(study)
+        if self._space is not None:
+            return {p.name: distribution_of(p) for p in self._space.parameters}
         trials = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
         space = optuna.search_space.intersection_search_space(trials)
         return {name: d for name, d in space.items() if not d.single()}
@@ -124,17 +131,21 @@ class SumboSampler(optuna.samplers.BaseSampler):
         _require_one_objective(study)
         if not search_space:
             return {}
-        record = ObservedTrials.of(study, trial, search_space)
+        space, stepped = self._space, self._space is None
+        record = ObservedTrials.of(study, trial, search_space, space)
         numbers = self._ask(record, trial.number)
         # Another worker may propose the same point right now. Both tell the storage
         # before they look again, so at least one of them notices, and moves.
         record.share(study, trial, numbers)
         rng = rng_at(self._seed, "optuna", trial.number)
-        moved = ObservedTrials.of(study, trial, search_space).unseen(rng, numbers)
+        now = ObservedTrials.of(study, trial, search_space, space)
+        moved = now.unseen(rng, numbers)
         if moved != numbers:
             record.share(study, trial, moved)
         pairs = zip(search_space.items(), moved, strict=True)
-        return {name: value_of(d, number) for (name, d), number in pairs}
+        return {
+            name: value_of(d, number, stepped=stepped) for (name, d), number in pairs
+        }
 
     def sample_independent(
         self,
@@ -196,7 +207,7 @@ class SumboSampler(optuna.samplers.BaseSampler):
         if N in points and number == N and len(now.history.pending_X) == 0:
             # Nothing runs elsewhere: this refit is the one that later trials need.
             self._remember(self._key(engine, record, points), after.state)
-        return [float(value) for value in X[0]]
+        return record.space.numbers(X)[0].tolist()
 
     def _state(self, engine: Engine, record: ObservedTrials, points: list[int]) -> Any:
         """Return what the method remembers, computed from the first trials alone.

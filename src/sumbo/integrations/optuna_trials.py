@@ -54,9 +54,16 @@ class ObservedTrials:
 
     @classmethod
     def of(
-        cls, study: Study, trial: FrozenTrial, search_space: SearchSpace
+        cls,
+        study: Study,
+        trial: FrozenTrial,
+        search_space: SearchSpace,
+        space: Space | None = None,
     ) -> "ObservedTrials":
-        """Return the record of a study, the given trial left out."""
+        """Return the record of a study, the given trial left out.
+
+        Without a space of the user's own, one is made from the search space.
+        """
         # Proposals of a worker that sees another space have another key.
         digest = hashlib.blake2b(repr(search_space).encode(), digest_size=8)
         key = f"sumbo:{digest.hexdigest()}"
@@ -68,7 +75,7 @@ class ObservedTrials:
         gone = replaced(trials) | {trial.number}
         for t in sorted(trials, key=lambda t: t.number):
             names |= t.distributions.keys()
-            row = _row_of(t, search_space, key)
+            row = _row_of(t, search_space, key, stepped=space is None)
             if row is None or t.number in gone:
                 continue
             if not t.state.is_finished():  # it runs, or waits with its parameters
@@ -78,7 +85,7 @@ class ObservedTrials:
                 raw.append(np.nan if t.value is None else sign * t.value)
                 pruned.append(t.state == TrialState.PRUNED)
                 constraints.append(t.constraints)
-        space = space_of(search_space)
+        space = space or space_of(search_space)
         return cls(
             space=space,
             X=_matrix(told, len(search_space)),
@@ -141,7 +148,7 @@ class ObservedTrials:
         moved = distinct(rng, self.space, U, np.vstack([self.U, self.pending_U]))
         if np.array_equal(moved, U):
             return numbers
-        return [float(number) for number in self.space.decode(moved)[0]]
+        return self.space.numbers(self.space.decode(moved))[0].tolist()
 
     def share(self, study: Study, trial: FrozenTrial, numbers: list[float]) -> None:
         """Tell other workers the point before its parameters are stored one by one."""
@@ -168,20 +175,24 @@ def _parameter_of(name: str, d: Any) -> Parameter:
     return (Integer if whole else Real)(name, lo, hi, log=d.log)
 
 
-def number_of(d: Any, value: Any) -> float:
-    """Return a choice as its position, a stepped value as the count of its steps."""
+def number_of(d: Any, value: Any, *, stepped: bool = True) -> float:
+    """Return a choice as its position, a stepped value as the count of its steps.
+
+    In a space of the user's own (``stepped=False``), a number stands for itself.
+    """
     number = float(d.to_internal_repr(value))
     if isinstance(d, CategoricalDistribution) or d.step is None or d.log:
         return number
-    return (number - d.low) / d.step
+    return (number - d.low) / d.step if stepped else number
 
 
-def value_of(d: Any, number: float) -> Any:
+def value_of(d: Any, number: float, *, stepped: bool = True) -> Any:
     """Return the parameter, a Python value inside the range, for its number."""
     if isinstance(d, CategoricalDistribution):
         return d.choices[int(number)]
     if d.step is not None:
-        number = round(number) if d.log else d.low + round(number) * d.step
+        counted = stepped and not d.log
+        number = d.low + round(number) * d.step if counted else round(number)
     return min(max(number, d.low), d.high)
 
 
@@ -194,14 +205,17 @@ def distribution_of(p: Parameter) -> BaseDistribution:
     return FloatDistribution(p.lo, p.hi, log=p.log)
 
 
-def _row_of(t: FrozenTrial, search_space: SearchSpace, key: str) -> list[float] | None:
+def _row_of(
+    t: FrozenTrial, search_space: SearchSpace, key: str, *, stepped: bool
+) -> list[float] | None:
     """Return a trial's parameters as numbers, None if one is not known."""
     shared = json.loads(t.system_attrs.get(key, "null"))
     row: list[Any] = shared or [None] * len(search_space)
     for j, (name, d) in enumerate(search_space.items()):
         if name in t.params:
             same = t.distributions[name] == d
-            row[j] = number_of(d, t.params[name]) if same else None
+            value = t.params[name]
+            row[j] = number_of(d, value, stepped=stepped) if same else None
     return None if None in row else row
 
 
@@ -230,4 +244,4 @@ def _encoded(space: Space, rows: list[list[float]]) -> Float[ndarray, "n P"]:
     if not rows:
         return np.empty((0, space.dim))
     # A value that was enqueued may lie outside its range: the nearest one counts.
-    return space.encode_any(rows)[0]
+    return space.encode_any(space.points(_matrix(rows, len(rows[0]))))[0]

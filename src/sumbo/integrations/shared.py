@@ -46,6 +46,8 @@ def minimize_shared(
     groups: Any = None,
     seed: Seed = None,
     n_init: int = 20,
+    constraints: Any = (),
+    maximize: bool = False,
     callback: Callable[..., Any] | None = None,
     workers: Any = 1,
     on_error: str = "raise",
@@ -71,6 +73,9 @@ def minimize_shared(
         seed: A number; random numbers belong to trials, not to workers. Without one
             the study's is used, and the first worker draws it.
         n_init: Trials before the model takes over, running ones included.
+        constraints: What is known about feasible points; see ``sumbo.minimize``. Limits
+            of measured outcomes are refused.
+        maximize: Whether values are maximised; they are stored in your sign.
         callback: Called with the result so far when a value arrived here or
             elsewhere; raise ``StopIteration`` to stop this worker.
         workers: Evaluations at a time in this process; see ``sumbo.minimize``.
@@ -93,7 +98,9 @@ def minimize_shared(
     check_run(fun, callback, budget, 1, on_error)
     n_init = shortened(n_init, budget)
     retries = as_count("retries", retries, 0)
-    plan = Plan.of(bounds, method, groups, seed, n_init, settings)
+    plan = Plan.of(
+        bounds, method, groups, seed, n_init, constraints, maximize, settings
+    )
     shared = open_storage(storage, heartbeat=heartbeat)
     joined, plan = join(shared, study, plan)
     trials = SharedTrials(shared, joined, budget)

@@ -1,19 +1,21 @@
 """What all workers of a shared run agree on, and how one joins it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import optuna
 from optuna.study import Study, StudyDirection
 
 from sumbo.decompositions import Decomposition
-from sumbo.errors import ArgumentError, StorageError
+from sumbo.errors import ArgumentError, MissingFunctionError, StorageError
 from sumbo.integrations.optuna import SumboSampler
+from sumbo.integrations.shared_options import refuse
 from sumbo.integrations.shared_storage import PREFIX, STORAGE_ERRORS, SharedStorage
 from sumbo.methods import Method
 from sumbo.optimizer.asktell import Optimizer
 from sumbo.rng import Seed
 from sumbo.space import Categorical, Integer, Real, Space
+from sumbo.space.constraints import tests_in
 
 # Values that a storage gives back as they are; others are compared by their text.
 _PLAIN = str | int | float | bool | None
@@ -26,6 +28,7 @@ class Plan:
 
     space: Space
     seed: int | None  # None: that of the study
+    maximize: bool
     options: dict[str, Any]  # of the optimizer
 
     @classmethod
@@ -36,6 +39,8 @@ class Plan:
         groups: Any,
         seed: Seed,
         n_init: int,
+        constraints: Any,
+        maximize: bool,
         settings: dict[str, Any],
     ) -> "Plan":
         """Return the plan of a call.
@@ -46,14 +51,14 @@ class Plan:
         if settings.pop("init", "uniform") != "uniform":
             msg = "init: a run on a storage begins with uniform points. Leave it out."
             raise ArgumentError(msg)
-        constraints = settings.pop("constraints", ())
+        refuse(settings)
         options = {"method": method, "groups": groups, "n_init": n_init, **settings}
-        fresh = Optimizer(bounds, seed=seed, **options)
-        if fresh.space.constraints or constraints not in ((), [], None):
-            msg = (
-                "constraints: a run on a storage has none. Let the objective raise at "
-            )
-            raise ArgumentError(f"{msg}infeasible points, with on_error='skip'.")
+        own = {"constraints": constraints, "maximize": maximize}
+        fresh = Optimizer(bounds, seed=seed, **own, **options)
+        if fresh.limits:
+            msg = f"constraints: a run on a storage has no outcomes, {fresh.limits}. "
+            msg += "Let the objective raise where a limit is broken, with "
+            raise ArgumentError(f"{msg}on_error='skip'.")
         for p in fresh.space.parameters:
             if not isinstance(p, Real | Integer | Categorical):
                 kind = type(p).__name__
@@ -62,12 +67,14 @@ class Plan:
         return cls(
             space=fresh.space,
             seed=None if seed is None else fresh.seed,
+            maximize=fresh.maximize,
             options=options,
         )
 
     def optimizer(self) -> Optimizer:
         """Return an optimizer without observations."""
-        return Optimizer(self.space, seed=self.seed, **self.options)
+        options = {"maximize": self.maximize, **self.options}
+        return Optimizer(self.space, seed=self.seed, **options)
 
     def sampler(self) -> SumboSampler:
         """Return the sampler that chooses the points of trials."""
@@ -78,6 +85,8 @@ class Plan:
             numbered = self.space.groups_of(groups)
             options["groups"] = [tuple(names[k] for k in g) for g in numbered]
         n_init = options.pop("n_init")
+        # Under constraints the first trials, too, must be chosen together.
+        options["space"] = self.space if self.space.constraints else None
         return SumboSampler(seed=self.seed, n_startup_trials=n_init, **options)
 
     def described(self) -> dict[str, Any]:
@@ -88,6 +97,7 @@ class Plan:
             "seed": opt.seed,
             "method": opt.method_name,
             "n_init": opt.n_init,
+            "maximize": opt.maximize,
             "transform": opt.transform,
             **{
                 f"setting {k}": v if isinstance(v, _PLAIN) else str(v)
@@ -97,7 +107,11 @@ class Plan:
 
     def difference(self, there: dict[str, Any]) -> str:
         """Return the first difference to a stored plan in words; "" without one."""
-        space = self.space.difference(Space.from_json(there["space"]))
+        try:
+            theirs = Space.from_json(there["space"], tests_in(self.space.constraints))
+        except MissingFunctionError as error:
+            return str(error).split(":")[0] + " hold other tests here than there"
+        space = self.space.difference(theirs)
         if space:
             return space
         here = self.described()
@@ -121,7 +135,10 @@ def join(shared: SharedStorage, name: str, plan: Plan) -> tuple[Study, Plan]:
     try:
         with shared.alone():
             study = optuna.create_study(
-                storage=shared.storage, study_name=name, load_if_exists=True
+                storage=shared.storage,
+                study_name=name,
+                direction="maximize" if plan.maximize else "minimize",
+                load_if_exists=True,
             )
             there = study.user_attrs.get(RUN)
             if there is None and not study.get_trials(deepcopy=False):
@@ -132,11 +149,12 @@ def join(shared: SharedStorage, name: str, plan: Plan) -> tuple[Study, Plan]:
         msg = f"study {name!r} in {shared.name!r} cannot be opened: {reason}."
         raise StorageError(msg) from error
     there = there or {}
-    ours = there and study.directions == [StudyDirection.MINIMIZE]
+    way = StudyDirection.MAXIMIZE if there.get("maximize") else StudyDirection.MINIMIZE
+    ours = there and study.directions == [way]
     difference = plan.difference(there) if ours else "it was not started by sumbo"
     if difference:
         msg = f"study {name!r} in {shared.name!r} belongs to another run: {difference}."
         raise ArgumentError(f"{msg} Name another study, or pass the same arguments.")
-    plan = Plan(space=plan.space, seed=there["seed"], options=plan.options)
+    plan = replace(plan, seed=there["seed"])
     study.sampler = plan.sampler()
     return study, plan
