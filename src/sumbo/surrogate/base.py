@@ -10,10 +10,23 @@ from sumbo.gp import AdditiveGP, Posterior
 from sumbo.state import State
 from sumbo.typing import Bool, Float, Groups, ndarray
 
-# Noise variance from which estimated noise is considerable, in units of the variance
-# of the values, and the fewest observations with which it counts.
-CONSIDERABLE = 0.05
-ENOUGH = 30
+
+@dataclass(frozen=True, kw_only=True)
+class EstimatedNoise:
+    """When estimated noise is considerable, so that a point may repeat.
+
+    Attributes:
+        share: Smallest considerable noise variance, in units of the variance of the
+            values.
+        fewest: Fewest observations with which estimated noise counts. A fit to few
+            values often takes a deterministic function for noise.
+    """
+
+    share: float = 0.05
+    fewest: int = 30
+
+
+CONSIDERABLE = EstimatedNoise()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,13 +75,11 @@ class Surrogate:
 
     @property
     def noisy(self) -> bool:
-        """Whether a noise is known, or considerable noise is estimated.
-
-        A fit to few values often takes a deterministic function for noise.
-        """
-        known, level = self.data.noise, CONSIDERABLE * float(self.data.y.var())
+        """Whether a noise is known, or considerable noise is estimated."""
+        level = CONSIDERABLE.share * float(self.data.y.var())
+        known = self.data.noise
         fitted = self.posterior.gp.noise >= level > 0
-        enough = len(self.data.y) >= ENOUGH
+        enough = len(self.data.y) >= CONSIDERABLE.fewest
         told = known is not None and bool((known > 0).any())
         return told or self.data.noisy or (fitted and enough)
 
