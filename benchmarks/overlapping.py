@@ -17,13 +17,14 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
-from benchmarks.quality.problems import shifted
+import benchmarks.quality.problems  # noqa: F401 - registers hartmann6
 from sumbo import Optimizer, problems
 from sumbo.rng import rng_at
 
 METHODS = ("rducb", "ts", "alcb2", "dumbo", "uniform")
 FIELDS = ("problem", "method", "replicate", "evaluations", "gap", "ask_cpu_s")
 N_INIT, EVALUATIONS = 20, 60
+Function = Callable[[np.ndarray], np.ndarray]
 # Not among the replicates of other comparisons.
 FIRST_SEED = 7000
 
@@ -68,32 +69,47 @@ def chain_minimiser(P: int = 10, low: float = -1.0, high: float = 2.0) -> np.nda
     return found.x
 
 
-def make(name: str, seed: int) -> tuple[Callable, np.ndarray, float]:
+def moved(
+    function: Function,
+    best: np.ndarray,
+    side: float,
+    home: tuple[float, float],
+    seed: int,
+) -> Function:
+    """Return a function of the unit cube whose minimiser is drawn from a range.
+
+    Coordinates are reflected at random.
+    """
+    rng = rng_at(seed, "overlapping minimiser")
+    target = rng.uniform(*home, len(best))
+    signs = rng.choice((-1.0, 1.0), len(best))
+    target = np.where(signs < 0, 1.0 - target, target)
+    return lambda U: function(best + side * signs * (U - target))
+
+
+def make(name: str, seed: int) -> tuple[Function, np.ndarray, float]:
     """Return a function of rows, its bounds, and its minimum."""
     if name == "chain10":
         bounds = np.tile([-1.0, 2.0], (10, 1))
         return chain, bounds, float(chain(chain_minimiser()[None])[0])
     if name == "hartmann6":
         p = problems.get(name, seed=seed)
-    elif name == "rosenbrock20":
-        p = shifted(name, seed, rosenbrock, np.ones(20), side=4.096)
-    else:
-        best = minimize_scalar(
-            lambda z: float(styblinski_tang(np.array([[z]]))[0]),
-            bounds=(-4.0, -2.0),
-            method="bounded",
-            options={"xatol": 1e-12},
-        ).x
-        p = shifted(
-            name,
-            seed,
-            styblinski_tang,
-            np.full(int(name.removeprefix("styblinski-tang")), best),
-            side=10.0,
-            home=(0.11, 0.31),
-            reflect=True,
-        )
-    return p, np.array(p.bounds), float(p.minimum)
+        return p, np.array(p.bounds), float(p.minimum)
+    if name.startswith("rosenbrock"):
+        best = np.ones(int(name.removeprefix("rosenbrock")))
+        f = moved(rosenbrock, best, 4.096, (0.25, 0.75), seed)
+        return f, np.tile([0.0, 1.0], (len(best), 1)), 0.0
+    found = minimize_scalar(
+        lambda z: float(styblinski_tang(np.array([[z]]))[0]),
+        bounds=(-4.0, -2.0),
+        method="bounded",
+        options={"xatol": 1e-12},
+    )
+    best = np.full(int(name.removeprefix("styblinski-tang")), found.x)
+    # Far outside the usual box only the quartic term counts.
+    f = moved(styblinski_tang, best, 10.0, (0.11, 0.31), seed)
+    bounds = np.tile([0.0, 1.0], (len(best), 1))
+    return f, bounds, float(styblinski_tang(best[None])[0])
 
 
 FUNCTIONS = ("chain10", "rosenbrock20", "hartmann6", "styblinski-tang50")
@@ -143,6 +159,8 @@ def main() -> None:
     """Run what is not there yet, or print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--replicates", type=int, default=3)
+    parser.add_argument("--methods", default=",".join(METHODS))
+    parser.add_argument("--problems", default=",".join(FUNCTIONS))
     parser.add_argument("--out", type=Path, default=Path("overlapping.csv"))
     parser.add_argument("--report", type=Path)
     given = parser.parse_args()
@@ -155,8 +173,8 @@ def main() -> None:
             csv.writer(file, lineterminator="\n").writerow(FIELDS)
     warnings.filterwarnings("ignore", "method=.* takes the parts as independent")
     for replicate in range(given.replicates):
-        for name in FUNCTIONS:
-            for method in METHODS:
+        for name in given.problems.split(","):
+            for method in given.methods.split(","):
                 if (name, method, str(replicate)) in done:
                     continue
                 gap, cost = run(name, method, replicate)

@@ -50,7 +50,6 @@ class RandomDecompositionUCB(AdditiveModel, Method):
         kernel: The kernel of every part, or ``"auto"``.
         refit: Minimum number of new observations before the next forest.
         growth: Minimum relative growth of the data set before the next forest.
-        starts: Starting points of a MAP fit.
         beta: The factor of the standard deviation; None for 0.5 log 2t.
         levels: Levels per parameter of the grid.
         refine: Whether gradient steps leave the grid.
@@ -69,7 +68,6 @@ class RandomDecompositionUCB(AdditiveModel, Method):
     kernel: str = "matern52"
     refit: int = 1
     growth: float = 0.0
-    starts: int = 1
     beta: float | None = None
     levels: int = 40
     refine: bool = True
