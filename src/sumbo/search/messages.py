@@ -10,7 +10,7 @@ linear relaxation ([globerson2007]). Each term a of several variables sends mess
 and every update raises this bound or leaves it as it is. The levels are read from the
 beliefs b_i, each variable given those before it, and improved one variable at a time;
 the best ones of all rounds are kept. Message passing for overlapping groups is due to
-[rolland2018] and [hoang2018], whose messages have no bound.
+[rolland2018] and [hoang2018]; their messages are others.
 """
 
 from collections.abc import Sequence
