@@ -235,12 +235,16 @@ def test_every_method_is_described():
 
 
 def test_every_figure_is_generated_and_shown():
-    made = set(load(DOCS / "make_figures.py").FIGURES)
+    script = load(DOCS / "make_figures.py")
+    made = set(script.FIGURES)
+    small = {path.name for path in (DOCS / "figures" / "thumbs").glob("*.*")}
+    assert small == made == set(script.THUMBS)
     made.add(load(DOCS / "make_bilateral.py").OUT.name)
     there = {path.name for path in (DOCS / "figures").glob("*.*")}
     text = "\n".join(path.read_text("utf-8") for path in pages())
     assert there == made
     assert {name for name in made if f"figures/{name}" in text} == made
+    assert {name for name in small if f"figures/thumbs/{name}" in text} == small
 
 
 def test_generated_tables_are_up_to_date():
