@@ -187,7 +187,12 @@ def save(axes: Any, path: Path, dpi: int) -> None:
     print(f"{path.relative_to(OUT)}: {path.stat().st_size / 1000:.0f} kB")
 
 
+def make(name: str) -> None:
+    """Write a picture and its thumbnail."""
+    save(FIGURES[name](), OUT / name, SMALL_DPI if name == "dim2.png" else 150)
+    save(THUMBS[name](), OUT / "thumbs" / name, THUMB_DPI)
+
+
 if __name__ == "__main__":
     for name in sys.argv[1:] or FIGURES:
-        save(FIGURES[name](), OUT / name, SMALL_DPI if name == "dim2.png" else 150)
-        save(THUMBS[name](), OUT / "thumbs" / name, THUMB_DPI)
+        make(name)
