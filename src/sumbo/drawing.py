@@ -35,18 +35,6 @@ class Look:
     marker: str
 
 
-_LOOKS = {
-    "logei": Look(color="#5D3A9B", marker="<"),
-    "ts": Look(color=BLUE, marker="o"),
-    "ats": Look(color=VERMILION, marker="s"),
-    "alcb2": Look(color=GREEN, marker="^"),
-    "rducb": Look(color="#8C510A", marker=">"),
-    "dumbo": Look(color=PURPLE, marker="D"),
-    "qff": Look(color=ORANGE, marker="v"),
-    "max": Look(color=SKY, marker="P"),
-    "struct": Look(color=BLACK, marker="X"),
-    "uniform": Look(color=GREY, marker="*"),
-}
 _SPARE = (
     Look(color="#7A6A00", marker="d"),
     Look(color="#1A7F7F", marker="h"),
@@ -55,17 +43,24 @@ _SPARE = (
 
 
 def look(method: str) -> Look:
-    """Return how ``method`` is drawn; methods of others get spare looks."""
-    if method in _LOOKS:
-        return _LOOKS[method]
+    """Return how ``method`` is drawn: its ``look``, or a spare one without."""
+    own = getattr(METHODS.get(method), "look", None) if known(method) else None
+    if own is not None:
+        color, marker = own
+        return Look(color=color, marker=marker)
     return _SPARE[sum(method.encode()) % len(_SPARE)]
 
 
 def label(method: str) -> str:
     """Return what a figure calls ``method``: its label, or its name without one."""
-    if method not in METHODS.names():
+    if not known(method):
         return plain(method)
     return str(getattr(METHODS.get(method), "label", method))
+
+
+def known(method: str) -> bool:
+    """Return whether a method is registered; old records name others."""
+    return method in METHODS.names()
 
 
 def plain(text: str) -> str:

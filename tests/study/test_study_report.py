@@ -470,8 +470,15 @@ def test_unknown_methods_get_a_stable_look():
 
 
 def test_every_method_has_a_look_of_its_own():
-    own = ("logei", "ts", "ats", "alcb2", "uniform", "dumbo", "qff", "max", "struct")
+    own = [name for name in METHODS.names() if METHODS.get(name).look is not None]
+    assert {"logei", "ts", "ats", "alcb2", "uniform", "dumbo", "qff", "max"} <= {*own}
     assert len({look(name).color for name in own}) == len(own)
+    assert len({look(name).marker for name in own}) == len(own)
+
+
+def test_the_look_of_a_method_is_in_its_file():
+    color, marker = METHODS.get("ts").look
+    assert (look("ts").color, look("ts").marker) == (color, marker)
 
 
 def test_figures_call_a_method_by_its_label():

@@ -50,6 +50,7 @@ class AdditiveLCB(AveragedModel, CandidateSearch):
 
     cite: ClassVar[str] = "kandasamy2015"
     label: ClassVar[str] = "aLCB (β = 2)"
+    look: ClassVar = ("#009E73", "^")
     ignores_covariance: ClassVar[bool] = True
     takes_outcomes: ClassVar[bool] = True
 

@@ -17,5 +17,6 @@ class AdditiveThompson(ThompsonSampling):
 
     cite: ClassVar[str] = "wycoff2025"
     label: ClassVar[str] = "TS (additive)"
+    look: ClassVar = ("#D55E00", "s")
     draw: ClassVar[Drawing] = MARGINAL
     ignores_covariance: ClassVar[bool] = True

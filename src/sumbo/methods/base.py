@@ -77,6 +77,8 @@ class Method(ABC):
 
     cite: ClassVar[str]
     label: ClassVar[str]
+    # Colour and marker in figures; without, one of a few spare looks.
+    look: ClassVar[tuple[str, str] | None] = None
     # Named sets of settings: "paper" is what the paper did, "paper-author" the same
     # with choices of public code by its author.
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}

@@ -88,6 +88,7 @@ class LogExpectedImprovement(AveragedModel, Method):
 
     cite: ClassVar[str] = "ament2023"
     label: ClassVar[str] = "log EI"
+    look: ClassVar = ("#5D3A9B", "<")
     takes_context: ClassVar[bool] = True
     takes_outcomes: ClassVar[bool] = True
 

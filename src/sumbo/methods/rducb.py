@@ -57,6 +57,7 @@ class RandomDecompositionUCB(AdditiveModel, Method):
 
     cite: ClassVar[str] = "ziomek2023"
     label: ClassVar[str] = "RDUCB"
+    look: ClassVar = ("#6B4C1E", "d")
     takes_context: ClassVar[bool] = True
     ignores_covariance: ClassVar[bool] = True
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {

@@ -18,4 +18,5 @@ class Thompson(ThompsonSampling):
 
     cite: ClassVar[str] = "wycoff2025"
     label: ClassVar[str] = "TS (joint)"
+    look: ClassVar = ("#0072B2", "o")
     draw: ClassVar[Drawing] = JOINT

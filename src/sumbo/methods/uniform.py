@@ -19,6 +19,7 @@ class Uniform(Method):
 
     cite: ClassVar[str] = "bergstra2012"
     label: ClassVar[str] = "Random search"
+    look: ClassVar = ("#7F7F7F", "*")
     takes_context: ClassVar[bool] = True
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {},

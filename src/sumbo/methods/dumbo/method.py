@@ -78,6 +78,7 @@ class Dumbo(Method):
 
     cite: ClassVar[str] = "bardou2023"
     label: ClassVar[str] = "DuMBO"
+    look: ClassVar = ("#CC79A7", "D")
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {},
         "paper-author": {},

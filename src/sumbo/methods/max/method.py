@@ -44,6 +44,7 @@ class EntropySearch(LabelledModel, Method):
 
     cite: ClassVar[str] = "wang2017mes"
     label: ClassVar[str] = "Add-MES"
+    look: ClassVar = ("#56B4E9", "P")
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {"candidates": 10_000},
         "paper-author": {"candidates": 10_000},

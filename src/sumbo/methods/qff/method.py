@@ -75,6 +75,7 @@ class QuadratureFeatures(Method):
 
     cite: ClassVar[str] = "mutny2018"
     label: ClassVar[str] = "QFF"
+    look: ClassVar = ("#E69F00", "v")
     takes_context: ClassVar[bool] = True
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {},

@@ -46,6 +46,7 @@ class StructuralBatch(LabelledModel, Method):
 
     cite: ClassVar[str] = "wang2017skl"
     label: ClassVar[str] = "SKL (UCB–DPP)"
+    look: ClassVar = ("#000000", "X")
     takes_context: ClassVar[bool] = True
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "paper": {"candidates": 10_000},
