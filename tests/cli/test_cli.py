@@ -67,6 +67,12 @@ def test_rows_of_a_file_are_evaluated(tmp_path):
     table.write_text("a,c\n1.9,0.3\n")
     with pytest.raises(ArgumentError, match="misses"):
         invoke(*words)
+    table.write_text("a,b\n1.9,0.3\n1.4,nan\n")
+    with pytest.raises(ArgumentError, match="b=nan in row 1 is not finite"):
+        invoke(*words)
+    table.write_text("a,b\n")
+    with pytest.raises(ArgumentError, match="no rows"):
+        invoke(*words)
     table.write_text("a,b\n1.9,much\n")
     with pytest.raises(ArgumentError, match="line 2"):
         invoke(*words)
