@@ -23,7 +23,10 @@ OUT = HERE / "figures/bilateral.png"
 TITLES = {
     "designs": "20 designs, 20 parts",
     "accept": "accept or decline, 20 parts",
+    "chain": "chain of overlapping groups",
 }
+# The same kind of draws, of a policy and of a method.
+KINDS = ((("joint", "ts"), BLUE), (("marginal", "ats"), VERMILION))
 
 
 def curves():
@@ -53,19 +56,20 @@ def inflation(sizes, M=10):
 
 def main():
     plt.rcParams.update(RC)
-    figure, axes = plt.subplots(1, 3, figsize=(7.4, 2.4), layout="constrained")
-    known = curves()
+    figure, grid = plt.subplots(2, 2, figsize=(7.4, 4.8), layout="constrained")
+    axes, known = grid.ravel(), curves()
     for ax, (problem, title) in zip(axes, TITLES.items(), strict=False):
-        for policy, color in (("joint", BLUE), ("marginal", VERMILION)):
+        for names, color in KINDS:
+            policy = next(name for name in names if (problem, name) in known)
             t, mean, error = known[problem, policy]
-            ax.plot(t, mean, color=color, label=f"{policy} draws")
+            ax.plot(t, mean, color=color, label=f"{names[0]} draws")
             low, high = mean - 1.96 * error, mean + 1.96 * error
             ax.fill_between(t, low, high, color=color, alpha=0.25, linewidth=0)
         ax.set(title=title, xlabel="round", ylabel="cumulative regret")
         ax.legend()
     sizes = [10, 20, 40, 80, 160, 320]
-    axes[2].loglog(sizes, inflation(sizes), color=VERMILION, marker="s")
-    axes[2].set(
+    axes[3].loglog(sizes, inflation(sizes), color=VERMILION, marker="s")
+    axes[3].set(
         title="summed variances of 10 parts",
         xlabel="observations",
         ylabel="times the variance of the sum",
