@@ -5,26 +5,12 @@ import pytest
 from scipy.stats import qmc
 
 import sumbo
+from ishigami import ishigami, ishigami_shares
 from sumbo.errors import ArgumentError, SumboError
 from sumbo.importance import importance_of
 from sumbo.integrations.sklearn import AdditiveGPRegressor
 from sumbo.space import Space
 from sumbo.space.measure import measures_of
-
-
-def ishigami(U):
-    """Return the function of Ishigami and Homma (a = 7, b = 0.1) on the unit cube."""
-    x = np.pi * (2 * U - 1)
-    return np.sin(x[:, 0]) * (1 + 0.1 * x[:, 2] ** 4) + 7 * np.sin(x[:, 1]) ** 2
-
-
-def ishigami_shares():
-    """Return its first-order and total shares, in closed form."""
-    alone = 0.5 * (1 + 0.1 * np.pi**4 / 5) ** 2
-    pair = 0.01 * np.pi**8 * (1 / 18 - 1 / 50)
-    whole = alone + 49 / 8 + pair
-    first = np.array([alone, 49 / 8, 0.0])
-    return first / whole, (first + np.array([pair, 0.0, pair])) / whole
 
 
 def shares_of(f, P, groups, N, kernel="matern52", **settings):

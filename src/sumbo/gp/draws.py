@@ -62,6 +62,25 @@ class Draws:
         with one_blas_thread():
             return sampler(rng, self, Z, int(n), workers=int(workers))
 
+    def sample_with_constant(
+        self, Z: Any, n: int = 1, seed: Seed = None
+    ) -> tuple[Float[ndarray, " n"], list[Float[ndarray, "..."]]]:
+        """Return n joint draws of the constant (n,) and of every part (n, B_m).
+
+        The parts are those of ``sample(Z, n, how="joint", seed=seed)``. The constant
+        varies with ``orthogonal=True``; it is the average of the drawn f.
+
+        Args:
+            Z: One array (B_m, d_m) per group.
+            n: The number of draws.
+            seed: A number, or None for fresh randomness.
+        """
+        Z = as_candidates(Z, self.gp.groups)
+        require_count("n", n)
+        rng = rng_at(as_seed(seed), "sample joint")
+        with one_blas_thread():
+            return DRAWS.get("with constant")(rng, self, Z, int(n))
+
     def sample_sum(
         self, X: Any, n: int = 1, seed: Seed = None
     ) -> Float[ndarray, "n b"]:

@@ -28,12 +28,16 @@ CHUNK = 32_768
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Hyperparameters:
-    """Parameters of an additive GP as flat arrays; ``log`` is what fits move."""
+    """Parameters of an additive GP as flat arrays; ``log`` is what fits move.
+
+    ``constant`` is the variance of a random constant, which fits do not move.
+    """
 
     lengthscales: Float[ndarray, " k"]
     variances: Float[ndarray, " M"]
     noise: float
     mean: float
+    constant: float = 0.0
 
     def log(self) -> Float[ndarray, " p"]:
         """Return log length-scales, log variances, log noise, in this order."""
@@ -172,6 +176,8 @@ class Evidence:
         k, w = self._correlations(theta.lengthscales)
         variances = theta.variances[self._order]
         packed = variances @ k
+        if theta.constant:
+            packed += theta.constant
         packed[self.diagonal] += theta.noise
         if self.known is not None:
             packed[self.diagonal] += self.known

@@ -94,7 +94,8 @@ class MapFit:
     """Return the posterior mode by L-BFGS-B from several starts.
 
     Outputs are standardised inside, and inputs measured in units of the box, so the
-    priors hold in any units. The constant mean is profiled out.
+    priors hold in any units. The constant mean is profiled out. If the model has a
+    random constant, its variance becomes that of the outputs.
 
     Attributes:
         starts: Starting points; the first is the model's present parameters, and the
@@ -132,6 +133,7 @@ class MapFit:
             lengthscales=start.lengthscales / spans,
             variances=start.variances / scale**2,
             noise=max(start.noise / scale**2, 1e-6),
+            constant=float(start.constant > 0),
         )
         with one_blas_thread():
             best, info = self._climb(
@@ -142,6 +144,7 @@ class MapFit:
             lengthscales=best.lengthscales * spans,
             variances=best.variances * scale**2,
             noise=best.noise * scale**2,
+            constant=best.constant * scale**2,
             mean=center + scale * best.mean,
         )
         shift = -len(y) * math.log(scale)  # of the density, back to the units of y

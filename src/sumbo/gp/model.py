@@ -9,7 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sumbo.errors import ArgumentError, UnknownNameError
+from sumbo.gp.anova import as_measures, orthogonal_kernels, require_inside
 from sumbo.gp.arrays import as_data, as_variances, require_no_contradictions
+from sumbo.gp.centred_evidence import OrthogonalEvidence
 from sumbo.gp.evidence import Evidence, Hyperparameters
 from sumbo.gp.fit import FITS, FitInfo
 from sumbo.gp.posterior import Posterior
@@ -50,7 +52,38 @@ class AdditiveGP:
         variances: Prior variance of each part; default 1/M each.
         noise: Variance of the observation noise.
         mean: The constant c.
+        orthogonal: Whether every part integrates to zero, see below.
+        measure: With ``orthogonal``, the distribution of the coordinates: None for
+            uniform on [0, 1], a pair (low, high) for each coordinate, or the search
+            space (``Space``) whose unit cube the model lives in.
+        constant: With ``orthogonal``, the prior variance of the constant around
+            ``mean``; default 1. A MAP fit sets it to the variance of the values.
         info: What the fit did, if the parameters come from one.
+
+    Data about a sum do not tell a constant in one part from one in another, nor a
+    function of shared coordinates. With ``orthogonal=True`` each part is what an ANOVA
+    calls an effect, and can be read as such: k of a part on one coordinate becomes
+    ``k(a, b) − u(a) u(b)/c`` with u = ∫k and c = ∬k, the covariance of a function
+    less its average; [lu2022]. A part of several parameters is a sum of products of
+    such kernels, and holds the interactions, and main effects, that no smaller group
+    holds (``sumbo.gp.anova``). What the parts lose is a random constant of its own,
+    ``Posterior.constant``.
+
+    An integral needs a distribution of the inputs, which no data give: the model takes
+    it from ``measure``. With a search space an integer parameter is uniform over its
+    levels where the unit coordinate has them, and a categorical one over its choices:
+    its one-hot coordinates are one parameter, since they are never changed alone.
+
+    Examples:
+        >>> import numpy as np
+        >>> import sumbo
+        >>> X = np.random.default_rng(0).random((30, 2))
+        >>> y = 5.0 + X[:, 0] + np.sin(3.0 * X[:, 1])
+        >>> gp = sumbo.AdditiveGP(groups=[(0,), (1,)], orthogonal=True).fit(X, y)
+        >>> post = gp.condition(X, y)
+        >>> nodes = (np.arange(1000)[:, None] + 0.5) / 1000
+        >>> abs(post.part_mean(0, nodes).mean()) < 1e-6
+        True
     """
 
     # Stored as the first type; __post_init__ accepts and checks what users pass.
@@ -60,6 +93,9 @@ class AdditiveGP:
     variances: Any = None
     noise: float | Any = 1e-2
     mean: float | Any = 0.0
+    orthogonal: bool | Any = False
+    measure: Any = field(default=None, repr=False)
+    constant: float | Any = None
     info: FitInfo | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -80,6 +116,29 @@ class AdditiveGP:
             self, "noise", _as_number(self.noise, "noise", "a variance, 0 or more", 0.0)
         )
         put(self, "mean", _as_number(self.mean, "mean", "a finite number", None))
+        self._check_orthogonal()
+
+    def _check_orthogonal(self) -> None:
+        """Check what belongs to orthogonal parts.
+
+        Raises:
+            ArgumentError: If it is given without them, or cannot be used.
+        """
+        put = object.__setattr__
+        if not isinstance(self.orthogonal, (bool, np.bool_)):
+            msg = f"orthogonal={self.orthogonal!r} is neither True nor False."
+            raise ArgumentError(msg)
+        if self.constant is None:
+            put(self, "constant", 1.0 if self.orthogonal else 0.0)
+        wanted = "a variance, 0 or more"
+        put(self, "constant", _as_number(self.constant, "constant", wanted, 0.0))
+        if self.orthogonal:
+            put(self, "measure", as_measures(self.measure, self.dim))
+            _ = self.kernels  # groups that cannot be orthogonal are refused here
+        elif self.measure is not None or self.constant:
+            name = "constant" if self.constant else "measure"
+            msg = f"{name}={getattr(self, name)!r} needs orthogonal=True. Drop it, or "
+            raise ArgumentError(f"{msg}pass orthogonal=True.")
 
     @classmethod
     def from_log(
@@ -115,6 +174,10 @@ class AdditiveGP:
     def kernels(self) -> tuple[GroupKernel, ...]:
         """The kernel of each part, length-scales and variance included."""
         kernel = as_kernel(self.kernel)
+        if self.orthogonal:
+            return orthogonal_kernels(
+                kernel, self.groups, self.measure, self._by_group(), self.variances
+            )
         return tuple(
             GroupKernel(kernel=kernel, lengthscales=l, variance=float(v))
             for l, v in zip(self._by_group(), self.variances, strict=True)
@@ -137,7 +200,7 @@ class AdditiveGP:
                 ``sumbo.gp.solvers.Iterative.of``.
         """
         noise = as_variances(noise, X, "noise")
-        X, y = as_data(X, y, self.dim)
+        X, y = self._data(X, y)
         solver = _named(SOLVERS, how)
         _require_known(solver, how, settings)
         if self.noise == 0:
@@ -162,7 +225,7 @@ class AdditiveGP:
             settings: Fields of ``sumbo.gp.fit.MapFit`` or ``AdamFit``.
         """
         noise = as_variances(noise, X, "noise")
-        X, y = as_data(X, y, self.dim)
+        X, y = self._data(X, y)
         fit = _named(FITS, how)
         _require_known(fit, how, settings)
         fitter = fit(**settings)
@@ -189,7 +252,7 @@ class AdditiveGP:
             ArgumentError: If the noise is zero and has no logarithm.
         """
         noise = as_variances(noise, X, "noise")
-        X, y = as_data(X, y, self.dim)
+        X, y = self._data(X, y)
         if self.noise == 0:
             msg = "noise=0 has no logarithm. Pass a small noise, such as 1e-8."
             raise ArgumentError(msg)
@@ -200,7 +263,11 @@ class AdditiveGP:
         self, X: Float[ndarray, "N P"], noise: Float[ndarray, " N"] | None = None
     ) -> Evidence:
         """Return the likelihood of this structure on fixed inputs, for repeated use."""
-        return Evidence.of(X, as_kernel(self.kernel), self.groups, self._ties(), noise)
+        kernel, ties = as_kernel(self.kernel), self._ties()
+        plain = Evidence.of(X, kernel, self.groups, ties, noise)
+        if not self.orthogonal:
+            return plain
+        return OrthogonalEvidence.around(plain, X, self.measure)
 
     def hyperparameters(self) -> Hyperparameters:
         """Return the parameters as one flat set, in the order of the gradient."""
@@ -214,6 +281,7 @@ class AdditiveGP:
             variances=self.variances,
             noise=self.noise,
             mean=self.mean,
+            constant=self.constant,
         )
 
     def with_hyperparameters(
@@ -229,8 +297,16 @@ class AdditiveGP:
             variances=theta.variances,
             noise=theta.noise,
             mean=theta.mean,
+            constant=theta.constant,
             info=info,
         )
+
+    def _data(self, X: Any, y: Any) -> tuple[Float[ndarray, "N P"], Any]:
+        """Return checked observations, inside of the measure of the parts."""
+        X, y = as_data(X, y, self.dim)
+        if self.orthogonal:
+            require_inside(X, self.measure)
+        return X, y
 
     def _by_group(self) -> list[Float[ndarray, "..."]]:
         if isinstance(self.lengthscales, ndarray):

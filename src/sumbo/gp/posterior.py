@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sumbo.gp.anova import require_inside
 from sumbo.gp.arrays import (
     as_candidates,
     as_data,
@@ -143,7 +144,7 @@ class Posterior(Draws):
         cov = -(V.T @ V)  # [rasmussen2006] Eq. (2.26)
         for kernel, group in zip(self.gp.kernels, self.gp.groups, strict=True):
             cov += kernel(X_new[:, group], X_new[:, group])
-        return cov
+        return cov + self.gp.constant
 
     def sum_moments(
         self, U: Float[ndarray, "b P"]
@@ -174,16 +175,30 @@ class Posterior(Draws):
     def part_means(self, Z: Any) -> list[Float[ndarray, " B"]]:
         """Return the mean of each part at its candidates.
 
-        They and the model's constant ``mean`` add up to the mean of the sum.
+        They and the ``constant`` add up to the mean of the sum.
         """
         Z = as_candidates(Z, self.gp.groups)
         found = self.solver.products(range(len(Z)), Z, self.alpha[:, None])
         return [mean[:, 0] for mean in found]
 
+    def constant(self) -> tuple[float, float]:
+        """Return mean and variance of the constant.
+
+        It is random with ``orthogonal=True``: the average of f over its measure. Part
+        means and the mean of the constant then add up to the mean of the sum.
+        Otherwise it is ``gp.mean``, and its variance is 0.
+        """
+        v = self.gp.constant
+        if not v:
+            return self.gp.mean, 0.0
+        ones = np.ones(self.N)
+        mean = self.gp.mean + v * float(self.alpha.sum())
+        return mean, max(v - v**2 * float(ones @ self.solve(ones)), 0.0)
+
     def parts(self, Z: Any) -> list[Part]:
         """Return the marginal mean and covariance of each part at its candidates.
 
-        Part means and the model's constant ``mean`` add up to the mean of the sum.
+        Part means and the ``constant`` add up to the mean of the sum.
         """
         Z, L = as_candidates(Z, self.gp.groups), self._exact("parts").L
         out = []
@@ -223,7 +238,7 @@ class Posterior(Draws):
             cross = kernel(Zm[some], Xm)
             V = solve_lower(L, cross.T)
             mean[some] = cross @ self.alpha
-            var[some] = kernel.variance - np.einsum("nb,nb->b", V, V)
+            var[some] = kernel.diagonal(Zm[some]) - np.einsum("nb,nb->b", V, V)
         return mean, np.maximum(var, 0.0)
 
     def line_moments(
@@ -260,9 +275,10 @@ class Posterior(Draws):
         kernel, Xm = self.gp.kernels[m], self.X[:, self.gp.groups[m]]
         cross, slope = kernel.input_gradient(Zm, Xm)  # (B, N), (B, N, d)
         solved = self._exact("part_moments_gradient").solve(cross.T)  # (N, B)
-        var = kernel.variance - np.einsum("bn,nb->b", cross, solved)
+        var = kernel.diagonal(Zm) - np.einsum("bn,nb->b", cross, solved)
         mean_gradient = np.einsum("bnd,n->bd", slope, self.alpha)
-        var_gradient = -2.0 * np.einsum("bnd,nb->bd", slope, solved)
+        var_gradient = kernel.diagonal_gradient(Zm)
+        var_gradient -= 2.0 * np.einsum("bnd,nb->bd", slope, solved)
         return cross @ self.alpha, np.maximum(var, 0.0), mean_gradient, var_gradient
 
     def leave_one_out(self) -> tuple[Float[ndarray, " N"], Float[ndarray, " N"]]:
@@ -289,6 +305,8 @@ class Posterior(Draws):
         y_new = np.atleast_1d(as_floats(aligned(x, y), "y"))
         X_new = np.atleast_2d(as_floats(without_labels(x, "x"), "x"))
         X_new, y_new = as_data(X_new, y_new, self.gp.dim)
+        if self.gp.orthogonal:
+            require_inside(X_new, self.gp.measure)
         X, values = np.vstack([self.X, X_new]), np.concatenate([self.y, y_new])
         known = as_variances(noise, X_new)
         exact = self._exact("append").append(X_new, known)

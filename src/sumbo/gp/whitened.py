@@ -10,6 +10,7 @@ One more observation x appends one row to V, in O(N·B) for B points:
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -53,7 +54,7 @@ class Whitened:
         C: Float[ndarray, "B P"],
     ) -> "Whitened":
         """Return V, given the noise variance of each observation, in O(B·N·(M + N))."""
-        cross = Cross.of(gp.kernels, gp.groups, X)
+        cross = Cross.of(gp.kernels, gp.groups, X, gp.constant)
         K = cross.gram()
         np.fill_diagonal(K, K.diagonal() + noise)
         L, _ = cholesky(K, what="covariance of the observations")
@@ -68,8 +69,8 @@ class Whitened:
     def append(self, x: Float[ndarray, " P"], noise: float) -> "Whitened":
         """Return V with one more observation of that noise variance."""
         N, gp = len(self.X), self.gp
-        prior = float(gp.variances.sum())
-        near = Cross.of(gp.kernels, gp.groups, x[None])
+        near = Cross.of(gp.kernels, gp.groups, x[None], gp.constant)
+        prior = float(_prior(gp, near, x[None]).item())
         l = solve_lower(self.L, near(self.X))[:, 0]
         s = np.sqrt(max(prior + noise - l @ l, ROUNDING * prior + noise))
         row = (near(self.C)[:, 0] - self._weighted(l)) / s
@@ -95,7 +96,13 @@ class Whitened:
     @property
     def variances(self) -> Float[ndarray, " B"]:
         """The variance of f at the points; it does not depend on the values."""
-        return np.maximum(self.gp.variances.sum() - self.explained, 0.0)
+        return np.maximum(self._prior - self.explained, 0.0)
+
+    @cached_property
+    def _prior(self) -> Float[ndarray, " B"]:
+        gp = self.gp
+        near = Cross.of(gp.kernels, gp.groups, self.C[:1], gp.constant)
+        return _prior(gp, near, self.C)
 
     def product(self, v: Float[ndarray, "N n"]) -> Float[ndarray, "B n"]:
         """Return K(C, X) v, which is Vᵀ Lᵀ v."""
@@ -107,3 +114,12 @@ class Whitened:
             out += w[start : start + len(block)] @ block
             start += len(block)
         return out
+
+
+def _prior(
+    gp: AdditiveGP, cross: Cross, C: Float[ndarray, "B P"]
+) -> Float[ndarray, " B"]:
+    """Return the prior variance of the sum at points."""
+    if cross.stationary:
+        return np.full(len(C), gp.variances.sum())
+    return cross.prior(C)

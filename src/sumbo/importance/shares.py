@@ -23,6 +23,7 @@ import numpy as np
 
 from sumbo.errors import ArgumentError, require_positive_integer
 from sumbo.gp import Posterior
+from sumbo.importance.closed import Expected, expected_variances
 from sumbo.importance.draws import draw_parts
 from sumbo.importance.table import Importance
 from sumbo.rng import as_seed, rng_at
@@ -31,6 +32,8 @@ from sumbo.typing import Float, Int, ndarray
 
 # Random points A, and as many B: fewer where many parameters interact.
 MOST_POINTS, FEWEST_POINTS = 1024, 64
+# The same where shares are in closed form, and draws give their spread only.
+SHIFTED_POINTS = 256
 # Places at which parts of several parameters are drawn.
 PLACES = 12_000
 
@@ -41,6 +44,11 @@ class Variances(NamedTuple):
     first: Float[ndarray, "n K"]
     total: Float[ndarray, "n K"]
     whole: Float[ndarray, " n"]
+
+    def mean(self) -> Expected:
+        """Return the averages over the draws."""
+        first, total = self.first.mean(axis=0), self.total.mean(axis=0)
+        return Expected(first, total, float(self.whole.mean()))
 
 
 def importance_of(
@@ -54,6 +62,9 @@ def importance_of(
     level: float = 0.95,
 ) -> Importance:
     """Return the Sobol shares of the parameters of a model, with intervals.
+
+    Those of orthogonal parts are in closed form, see ``importance.closed``; those of
+    other models are averages over the draws, from which all intervals come.
 
     Args:
         posteriors: One posterior, or one for each plausible structure.
@@ -74,24 +85,39 @@ def importance_of(
     shares = np.ones(1) if weights is None else np.asarray(weights) / np.sum(weights)
     rng = rng_at(as_seed(seed), "importance")
     counts = _apportioned(shares, n)
-    found = [
-        variance_draws(rng, post, measures, int(count))
-        for post, count in zip(posteriors, counts, strict=True)
-        if count
-    ]
-    first, total, whole = (np.concatenate(a) for a in zip(*found, strict=True))
-    each = _ratio(total, whole[:, None])
+    each, means = [], []
+    for post, count in zip(posteriors, counts, strict=True):
+        if count:
+            closed = expected_variances(post, measures)
+            most = SHIFTED_POINTS if closed else MOST_POINTS
+            draws = variance_draws(rng, post, measures, int(count), most)
+            means.append(closed or draws.mean())
+            each.append(_shares_of(draws, means[-1]))
+    portions = counts[counts > 0] / n
+    first, total = (
+        portions @ np.array([getattr(mean, name) for mean in means])
+        for name in ("first", "total")
+    )
+    whole = np.array([portions @ np.array([mean.whole for mean in means])])
     tail = 0.5 * (1.0 - level)
-    lower, upper = np.quantile(each, [tail, 1.0 - tail], axis=0)
-    mean = whole.mean(keepdims=True)
+    lower, upper = np.quantile(np.concatenate(each), [tail, 1.0 - tail], axis=0)
     return Importance(
         names=tuple(names),
-        first=_ratio(first.mean(axis=0), mean),
-        total=_ratio(total.mean(axis=0), mean),
+        first=_ratio(first, whole),
+        total=_ratio(total, whole),
         lower=lower,
         upper=upper,
         level=level,
     )
+
+
+def _shares_of(draws: Variances, mean: Expected) -> Float[ndarray, "n K"]:
+    """Return the total shares of draws, with the average that is known."""
+    each = _ratio(draws.total, draws.whole[:, None])
+    own = draws.mean()
+    shift = _ratio(mean.total, np.array([mean.whole]))
+    shift = shift - _ratio(own.total, np.array([own.whole]))
+    return np.clip(each + shift, 0.0, 1.0)
 
 
 def _apportioned(shares: Float[ndarray, " S"], n: int) -> Int[ndarray, " S"]:
@@ -125,13 +151,17 @@ class _Rules(NamedTuple):
 
 
 def variance_draws(
-    rng: np.random.Generator, post: Posterior, measures: Sequence[Measure], n: int
+    rng: np.random.Generator,
+    post: Posterior,
+    measures: Sequence[Measure],
+    n: int,
+    most: int = MOST_POINTS,
 ) -> Variances:
     """Return the variances of n joint draws of the sum of all parts."""
     owner = {p: k for k, one in enumerate(measures) for p in one.coordinates}
     users = [sorted({owner[p] for p in group}) for group in post.gp.groups]
     wide = [m for m, ks in enumerate(users) if len(ks) > 1]
-    rules = _rules(measures, users, wide)
+    rules = _rules(measures, users, wide, most)
     Z = [
         _places(rules, measures, users[m], group)
         for m, group in enumerate(post.gp.groups)
@@ -188,7 +218,7 @@ def _with_interactions(
 
 
 def _rules(
-    measures: Sequence[Measure], users: list[list[int]], wide: list[int]
+    measures: Sequence[Measure], users: list[list[int]], wide: list[int], most: int
 ) -> _Rules:
     """Return the quadrature rules, and random points if parts need them."""
     pairs = [one.rule() for one in measures]
@@ -197,7 +227,7 @@ def _rules(
     A = B = np.zeros((0, K), dtype=int)
     if wide:
         each = sum(2 + 2 * len(users[m]) for m in wide)
-        b = MOST_POINTS
+        b = most
         while b > FEWEST_POINTS and b * each > PLACES:
             b //= 2
         from scipy.stats import qmc  # a second of import time that few calls need

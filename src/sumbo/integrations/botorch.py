@@ -43,8 +43,12 @@ def to_botorch(post: Posterior) -> Any:
     that. Gradients in the inputs are of first order.
 
     Raises:
-        ArgumentError: If noise variances of the observations are known.
+        ArgumentError: If noise variances of the observations are known, or parts are
+            orthogonal.
     """
+    if post.gp.orthogonal:
+        msg = "post has orthogonal parts, which the bridge cannot hand over. "
+        raise ArgumentError(f"{msg}Use a model with orthogonal=False.")
     if np.ptp(post.solver.noise) > 0:
         msg = "post has known noise variances, which the bridge cannot hand over. "
         raise ArgumentError(f"{msg}Condition without noise=.")

@@ -50,6 +50,8 @@ class AdditiveGPRegressor(RegressorMixin, BaseEstimator):
             parts of the variance of y.
         noise: Variance of the noise on y; default a hundredth of the variance of y.
         mean: The constant c; default the average of y.
+        orthogonal: Whether every part integrates to zero over the range of the training
+            data, so that parts are identified; see ``sumbo.AdditiveGP``.
         optimizer: ``"map"`` fits these four, starting from the values given,
             ``"adam"`` all but the mean; None keeps the values as they are.
         n_restarts_optimizer: Further starts of ``"map"``, drawn from its prior.
@@ -78,6 +80,7 @@ class AdditiveGPRegressor(RegressorMixin, BaseEstimator):
         variances: Any = None,
         noise: Any = None,
         mean: Any = None,
+        orthogonal: Any = False,
         optimizer: Any = "map",
         n_restarts_optimizer: Any = 2,
         random_state: Any = None,
@@ -88,6 +91,7 @@ class AdditiveGPRegressor(RegressorMixin, BaseEstimator):
         self.variances = variances
         self.noise = noise
         self.mean = mean
+        self.orthogonal = orthogonal
         self.optimizer = optimizer
         self.n_restarts_optimizer = n_restarts_optimizer
         self.random_state = random_state
@@ -120,6 +124,14 @@ class AdditiveGPRegressor(RegressorMixin, BaseEstimator):
         variances = self.variances
         if variances is None:
             variances = spread / len(self.groups_)
+        orthogonal: dict[str, Any] = {}
+        if self.orthogonal:
+            low, high = X.min(axis=0), X.max(axis=0)
+            orthogonal = {
+                "orthogonal": self.orthogonal,
+                "measure": _ranges(low, np.where(high > low, high, low + 1.0)),
+                "constant": spread,
+            }
         return AdditiveGP(
             groups=self.groups_,
             kernel=self.kernel,
@@ -127,6 +139,7 @@ class AdditiveGPRegressor(RegressorMixin, BaseEstimator):
             variances=variances,
             noise=0.01 * spread if self.noise is None else self.noise,
             mean=float(y.mean()) if self.mean is None else self.mean,
+            **orthogonal,
         )
 
     def _settings(self) -> dict[str, Any]:
@@ -176,8 +189,8 @@ class AdditiveGPRegressor(RegressorMixin, BaseEstimator):
     def predict_parts(self, X: Any, return_std: bool = False) -> Any:
         """Return the posterior mean of every part (n, M), on request with its sd.
 
-        The means and the constant ``gp_.mean`` add up to ``predict(X)``. The parts are
-        correlated, so their variances do not add up.
+        The means and the constant, ``posterior_.constant()``, add up to ``predict(X)``.
+        The parts are correlated, so their variances do not add up.
 
         Args:
             X: Points (n, P).
@@ -197,15 +210,16 @@ class AdditiveGPRegressor(RegressorMixin, BaseEstimator):
     ) -> Float[ndarray, "n k"]:
         """Return draws of f at the points, one per column, noise not included.
 
-        They are the sums of the draws that ``sample_parts`` gives for the same state.
+        They are the sums of the draws that ``sample_parts`` gives for the same state,
+        and of the constant, which varies with ``orthogonal=True``.
 
         Args:
             X: Points (n, P).
             n_samples: The number of draws k.
             random_state: An int, a RandomState, or None for numpy's global one.
         """
-        parts = self.sample_parts(X, n_samples, random_state)
-        return self.posterior_.gp.mean + parts.sum(axis=1)
+        constant, parts = self._sample(X, n_samples, random_state)
+        return constant + parts.sum(axis=1)
 
     def sample_parts(
         self, X: Any, n_samples: int = 1, random_state: Any = 0
@@ -220,6 +234,16 @@ class AdditiveGPRegressor(RegressorMixin, BaseEstimator):
         Raises:
             ArgumentError: If ``n_samples`` is not a positive integer.
         """
+        return self._sample(X, n_samples, random_state)[1]
+
+    def _sample(
+        self, X: Any, n_samples: int, random_state: Any
+    ) -> tuple[Float[ndarray, " k"], Float[ndarray, "n M k"]]:
+        """Return joint draws of the constant and of all parts.
+
+        Raises:
+            ArgumentError: If ``n_samples`` is not a positive integer.
+        """
         if not isinstance(n_samples, (int, np.integer)) or n_samples < 1:
             msg = f"n_samples={n_samples!r} is not a positive integer."
             raise ArgumentError(msg)
@@ -227,9 +251,10 @@ class AdditiveGPRegressor(RegressorMixin, BaseEstimator):
         # Tables repeat values: a part needs one candidate for each that differs.
         found = [np.unique(X[:, g], axis=0, return_inverse=True) for g in self.groups_]
         Z = [rows for rows, _ in found]
-        draws = post.sample(Z, n=int(n_samples), seed=_seed(random_state))
+        seed = _seed(random_state)
+        constant, draws = post.sample_with_constant(Z, n=int(n_samples), seed=seed)
         each = [f[:, rows.ravel()] for f, (_, rows) in zip(draws, found, strict=True)]
-        return np.stack(each).transpose(2, 0, 1)
+        return constant, np.stack(each).transpose(2, 0, 1)
 
     # ------------------------------------------------------------------ evidence
     @property
@@ -303,12 +328,13 @@ class AdditiveGPRegressor(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         low, high = self.posterior_.X.min(axis=0), self.posterior_.X.max(axis=0)
-        measures = [
-            Measure(coordinates=(p,), low=float(a), high=float(b))
-            for p, (a, b) in enumerate(zip(low, high, strict=True))
-        ]
         return importance_of(
-            [self.posterior_], measures, self._names(), n=n, seed=seed, level=level
+            [self.posterior_],
+            _ranges(low, high),
+            self._names(),
+            n=n,
+            seed=seed,
+            level=level,
         )
 
     @property
@@ -333,6 +359,14 @@ class AdditiveGPRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         return X, self.posterior_
+
+
+def _ranges(low: Float[ndarray, " P"], high: Float[ndarray, " P"]) -> list[Measure]:
+    """Return uniform distributions of all features."""
+    return [
+        Measure(coordinates=(p,), low=float(a), high=float(b))
+        for p, (a, b) in enumerate(zip(low, high, strict=True))
+    ]
 
 
 def _seed(random_state: Any) -> int:

@@ -72,6 +72,14 @@ class GroupKernel:
             yield start, stop, self.kernel.correlation(s)
             start = stop
 
+    def diagonal(self, A: Float[ndarray, "n d"]) -> Float[ndarray, " n"]:
+        """Return the variance at each point."""
+        return np.full(len(A), self.variance)
+
+    def diagonal_gradient(self, A: Float[ndarray, "n d"]) -> Float[ndarray, "n d"]:
+        """Return the gradient of the variance at each point."""
+        return np.zeros(A.shape)
+
     def input_gradient(
         self, A: Float[ndarray, "n d"], B: Float[ndarray, "m d"]
     ) -> tuple[Float[ndarray, "n m"], Float[ndarray, "n m d"]]:

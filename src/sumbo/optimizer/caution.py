@@ -22,9 +22,11 @@ def caution_about_overlap(method: Method, name: str, groups: Groups | None) -> s
     """Return why a method should not be used with overlapping groups; "" if it may.
 
     Parts on all coordinates, such as the residual part of ``groups="auto"``, do not
-    count.
+    count. Orthogonal parts have no functions that can move.
     """
     if not method.ignores_covariance or groups is None:
+        return ""
+    if getattr(method, "orthogonal", False):
         return ""
     dim = 1 + max(p for group in groups for p in group)
     own = tuple(group for group in groups if len(group) < dim)

@@ -1,6 +1,6 @@
 """Draws of the parts of an additive GP: one file per sampler."""
 
-from sumbo.sampling.joint import sample_joint
+from sumbo.sampling.joint import sample_joint, sample_with_constant
 from sumbo.sampling.kronecker import Grid
 from sumbo.sampling.marginal import sample_marginal
 from sumbo.sampling.naive import sample_naive
@@ -18,4 +18,5 @@ __all__ = [
     "sample_sequential",
     "sample_sum",
     "sample_sum_marginal",
+    "sample_with_constant",
 ]

@@ -7,17 +7,24 @@ the candidates, and with its gradient the best candidate can be refined locally.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from sumbo.gp import Posterior
+from sumbo.gp.centre import Centre
 from sumbo.gp.lines import LineKernels
 from sumbo.kernels import GroupKernel
 from sumbo.sampling.factors import PartFactor
-from sumbo.sampling.joint import sample_joint, update, update_alone
+from sumbo.sampling.joint import (
+    draw_constant,
+    moved_constant,
+    sample_joint,
+    update,
+    update_alone,
+)
 from sumbo.sampling.marginal import sample_marginal_paired
 from sumbo.sampling.sums import sample_sum, sample_sum_marginal
 from sumbo.typing import Float, ndarray
@@ -32,12 +39,14 @@ class Expansion:
         xi: The white noise.
         v: The update of the draws, see ``sampling.joint``.
         values: The draws at the candidates.
+        constant: The draws of the random constant that go with them, less its mean.
     """
 
     factor: PartFactor
     xi: Float[ndarray, "A n"]
     v: Float[ndarray, "N n"]
     values: Float[ndarray, "n B"]
+    constant: Float[ndarray, " n"] | None = None
 
     @property
     def kernel(self) -> GroupKernel:
@@ -79,9 +88,7 @@ class Draw:
     draws: list[Expansion]
     i: int
     # A search evaluates the same parts again and again.
-    _known: dict[tuple[int, ...], tuple[LineKernels, Float[ndarray, "l A"]]] = field(
-        default_factory=dict
-    )
+    _known: dict[tuple[int, ...], "_Lines"] = field(default_factory=dict)
 
     def value(self, m: int, z: Float[ndarray, "b d"]) -> Float[ndarray, " b"]:
         """Return part m at points of its coordinates."""
@@ -95,26 +102,29 @@ class Draw:
 
     def lines(self, ms: list[int], z: Float[ndarray, "l b"]) -> Float[ndarray, "l b"]:
         """Return several parts on one coordinate."""
-        lines, weights = self._lines(tuple(ms))
+        lines, weights, centre, lacking = self._lines(tuple(ms))
         out = np.empty(z.shape)
         for some, k in lines.correlations(z):
             out[some] = np.einsum("lba,la->lb", k, weights[some])
-        return out
+        return out - centre.at(z) * lacking if centre else out
 
     def line_gradients(
         self, ms: list[int], z: Float[ndarray, "l b"]
     ) -> tuple[Float[ndarray, "l b"], Float[ndarray, "l b"]]:
         """Return several parts on one coordinate, and their slopes."""
-        lines, weights = self._lines(tuple(ms))
+        lines, weights, centre, lacking = self._lines(tuple(ms))
         value, slope = np.empty(z.shape), np.empty(z.shape)
         for some, k, s in lines.slopes(z):
             value[some] = np.einsum("lba,la->lb", k, weights[some])
             slope[some] = np.einsum("lba,la->lb", s, weights[some])
         # As in ``gp.cross``: −∂k/∂z = w (z − a)/ℓ², and slopes are w (z − a)·rate/ℓ.
         slope *= -(lines.per_unit / lines.rate**2)[:, None]
+        if centre:
+            value -= centre.at(z) * lacking
+            slope -= centre.slopes(z) * lacking
         return value, slope
 
-    def _lines(self, ms: tuple[int, ...]) -> tuple[LineKernels, Float[ndarray, "l A"]]:
+    def _lines(self, ms: tuple[int, ...]) -> "_Lines":
         """Return where parts were drawn, and the weights of their kernels there."""
         if ms in self._known:
             return self._known[ms]
@@ -127,8 +137,25 @@ class Draw:
             x[row, :n], x[row, n:] = draw.A[:, 0], draw.A[0, 0]
             weights[row, :n] = draw.kernel.variance * draw.coefficients[:, self.i]
         lengths = np.array([draw.kernel.lengthscales[0] for draw in draws])
-        self._known[ms] = LineKernels.of(draws[0].kernel.kernel, x, lengths), weights
+        along = LineKernels.of(draws[0].kernel.kernel, x, lengths)
+        centre, lacking = Centre.of([draw.kernel for draw in draws]), np.empty((0, 1))
+        if centre:
+            own = weights / np.array([draw.kernel.variance for draw in draws])[:, None]
+            lacking = np.einsum("la,la->l", centre.at(x), own)[:, None]
+        self._known[ms] = _Lines(along, weights, centre, lacking)
         return self._known[ms]
+
+
+class _Lines(NamedTuple):
+    """Kernels of lines at the points of their draws, and the weights there.
+
+    Orthogonal lines lack r(z) times ``lacking``, with r from ``centre``.
+    """
+
+    along: LineKernels
+    weights: Float[ndarray, "l A"]
+    centre: Centre | None
+    lacking: Float[ndarray, "l 1"]
 
 
 def expand_joint(
@@ -137,9 +164,12 @@ def expand_joint(
     """Return n exact joint draws (see ``sampling.joint``) that can be refined."""
     noises = [rng.standard_normal((len(f.Z) + post.N, n)) for f in factors]
     draws = [f.draw(xi) for f, xi in zip(factors, noises, strict=True)]
-    v = update(rng, post, [f_X for _, f_X in draws], [f.jitter for f in factors])
+    before = draw_constant(rng, post, draws[0][1])
+    jitters = [f.jitter for f in factors]
+    v = update(rng, post, [f_X for _, f_X in draws], jitters, before)
+    constant = moved_constant(post, before, v) - post.gp.mean
     return [
-        _expansion(factor, f_Z, xi, v)
+        replace(_expansion(factor, f_Z, xi, v), constant=constant)
         for factor, (f_Z, _), xi in zip(factors, draws, noises, strict=True)
     ]
 

@@ -81,7 +81,7 @@ class PartFactor:
         s = k[head:, 0] - self.R @ r
         if len(s):  # LAPACK takes no empty systems
             s = solve_lower(self.S, s)
-        left = self.kernel.variance + self.jitter - r @ r - s @ s
+        left = float(self.kernel.diagonal(x)[0]) + self.jitter - r @ r - s @ s
         n = len(s)
         S = np.zeros((n + 1, n + 1), order="F")
         S[:n, :n] = self.S

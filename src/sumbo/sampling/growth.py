@@ -108,7 +108,7 @@ def _key(
     digest = hashlib.blake2b(post.X[:base].tobytes())
     digest.update(repr(post.gp.groups).encode())
     for kernel, Zm in zip(kernels, Z, strict=True):
-        digest.update(kernel.kernel.name.encode())
+        digest.update(f"{type(kernel).__name__} {kernel.kernel.name}".encode())
         digest.update(kernel.lengthscales.tobytes())
         digest.update(np.float64(kernel.variance).tobytes())
         digest.update(Zm.tobytes())

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sumbo.gp import SAMPLERS, Posterior
+from sumbo.gp import DRAWS, SAMPLERS, Posterior
 from sumbo.gp.solvers.semiseparable import multiply_markov
 from sumbo.gp.solvers.statespace import is_markov
 from sumbo.kernels import GroupKernel
@@ -71,6 +71,18 @@ def sample_joint(
     exact with the exact posterior. With an iterative one, its features stand for the
     prior of some parts, and the update is as good as its tolerance.
     """
+    return sample_with_constant(rng, post, Z, n, workers)[1]
+
+
+@DRAWS.register("with constant")
+def sample_with_constant(
+    rng: np.random.Generator,
+    post: Posterior,
+    Z: list[Float[ndarray, "..."]],
+    n: int,
+    workers: int = 1,
+) -> tuple[Float[ndarray, " n"], list[Float[ndarray, "..."]]]:
+    """Return the draws of ``sample_joint``, and those of the constant with them."""
     linear = linear_parts(post, Z, n)
     width = n
     if len(linear) + len(post.solver.features) == len(Z):
@@ -79,9 +91,11 @@ def sample_joint(
         _draw(rng, post, Z, min(width, n - start), linear, workers)
         for start in range(0, n, width)
     ]
+    constant = np.concatenate([turn[0] for turn in turns])
     if len(turns) == 1:
-        return [np.ascontiguousarray(f.T) for f in turns[0]]
-    return [np.hstack(fs).T for fs in zip(*turns, strict=True)]
+        return constant, [np.ascontiguousarray(f.T) for f in turns[0][1]]
+    parts = [turn[1] for turn in turns]
+    return constant, [np.hstack(fs).T for fs in zip(*parts, strict=True)]
 
 
 def _draw(
@@ -91,8 +105,11 @@ def _draw(
     n: int,
     linear: list[int],
     workers: int,
-) -> list[Float[ndarray, "..."]]:
-    """Return n joint draws, arrays (B_m, n); ``linear`` are drawn as processes."""
+) -> tuple[Float[ndarray, " n"], list[Float[ndarray, "..."]]]:
+    """Return n joint draws of the constant, and of the parts, arrays (B_m, n).
+
+    The parts ``linear`` are drawn as processes.
+    """
     groups = list(post.groups())
     features = post.solver.features
     prior = draw_prior(rng, post, Z, n, linear, workers)
@@ -102,7 +119,9 @@ def _draw(
     f_X = [part.f_X for part in prior.dense.values()]
     f_X += [f[-post.N :] for f in prior.lines.values()]
     f_X += [phi.at_data @ w[m] for m, phi in features.items()]
-    v = update(rng, post, f_X, [part.jitter for part in prior.dense.values()])
+    constant = draw_constant(rng, post, f_X[0])
+    jitters = [part.jitter for part in prior.dense.values()]
+    v = update(rng, post, f_X, jitters, constant)
 
     moved = parallel_map(
         lambda part: part.f_Z + part.K_ZX @ v, list(prior.dense.values()), workers
@@ -118,7 +137,8 @@ def _draw(
         out[m] = f[: -post.N] + move
     for m, phi in features.items():
         out[m] = phi.at(Z[m]) @ (w[m] + phi.at_data.T @ v)
-    return [out[m] for m in range(len(groups))]
+    drawn = [out[m] for m in range(len(groups))]
+    return moved_constant(post, constant, v), drawn
 
 
 def draw_prior(
@@ -178,18 +198,39 @@ def update(
     post: Posterior,
     f_X: list[Float[ndarray, "N n"]],
     jitters: list[float],
+    constant: Float[ndarray, " n"] | None = None,
 ) -> Float[ndarray, "N n"]:
     """Return (ΣK + τ²I)⁻¹ (y − c − Σ f_j(X) − ε) for prior draws at the data.
 
     The jitter that the prior factors needed is already noise at the data: it is
-    taken out of the variance of ε, so that it does not widen the draws.
+    taken out of the variance of ε, so that it does not widen the draws. ``constant``
+    are the prior draws of a random constant, drawn here if they are not given.
     """
     variances = np.maximum(post.solver.noise - sum(jitters), 0.0)
     noise = rng.standard_normal(f_X[0].shape)
     misfit = (post.y - post.gp.mean)[:, None] - np.sqrt(variances)[:, None] * noise
     for f in f_X:
         misfit -= f
+    if post.gp.constant:
+        misfit -= draw_constant(rng, post, misfit) if constant is None else constant
     return post.solve(misfit)
+
+
+def draw_constant(
+    rng: np.random.Generator, post: Posterior, like: Float[ndarray, "N n"]
+) -> Float[ndarray, " n"]:
+    """Return prior draws of the random constant, less ``gp.mean``."""
+    n = like.shape[1]
+    if not post.gp.constant:
+        return np.zeros(n)
+    return np.sqrt(post.gp.constant) * rng.standard_normal(n)
+
+
+def moved_constant(
+    post: Posterior, before: Float[ndarray, " n"], v: Float[ndarray, "N n"]
+) -> Float[ndarray, " n"]:
+    """Return joint draws of the constant, from prior draws and the update."""
+    return post.gp.mean + before + post.gp.constant * v.sum(axis=0)
 
 
 def update_alone(

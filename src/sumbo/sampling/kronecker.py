@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from sumbo.errors import ArgumentError
-from sumbo.kernels import GroupKernel
+from sumbo.kernels import CentredAxis, GroupKernel, OrthogonalKernel
 from sumbo.kernels.rbf import RBF
 from sumbo.linalg import cholesky, times_lower
 from sumbo.sampling.factors import LADDER, PartFactor
@@ -98,7 +98,7 @@ def part_factor(
     kernel: GroupKernel, Z: Float[ndarray, "B d"], X: Float[ndarray, "N d"]
 ) -> "PartFactor | GridFactor":
     """Return what draws the part's prior: axis by axis where ``Z`` is a large grid."""
-    product = isinstance(kernel.kernel, RBF) and Z.shape[1] > 1
+    product = Z.shape[1] > 1 and _is_product(kernel)
     if product and len(Z) >= LEAST_CANDIDATES and (grid := as_grid(Z)):
         return GridFactor.of(kernel, grid, X)
     return PartFactor.of(kernel, Z, X)
@@ -144,7 +144,7 @@ class GridFactor:
         Raises:
             ArgumentError: If the kernel is no product over coordinates.
         """
-        if not isinstance(kernel.kernel, RBF):
+        if not _is_product(kernel):
             msg = (
                 f"kernel={kernel.kernel.name!r} is no product over coordinates. "
                 "Use 'rbf', or pass the candidates as an array."
@@ -152,11 +152,7 @@ class GridFactor:
             raise ArgumentError(msg)
         F, C, cross = [], [], []
         for j, axis in enumerate(grid.axes):
-            along = GroupKernel(
-                kernel=kernel.kernel,
-                lengthscales=kernel.lengthscales[j : j + 1],
-                variance=1.0,
-            )
+            along = _along(kernel, j)
             values, Q = np.linalg.eigh(along(axis[:, None], axis[:, None]))
             kept = values > len(axis) * np.finfo(float).eps * values[-1]
             roots = np.sqrt(values[kept])
@@ -193,6 +189,27 @@ class GridFactor:
         for j, F in enumerate(self.F):
             t = np.moveaxis(np.tensordot(F, t, axes=(1, j)), 0, j)
         return t.reshape(-1, n), f_X
+
+
+def _is_product(kernel: GroupKernel) -> bool:
+    """Return whether the kernel is a product of one kernel for each coordinate."""
+    if isinstance(kernel, OrthogonalKernel):
+        return kernel.terms.pure and len(kernel.axes) == len(kernel.lengthscales)
+    return isinstance(kernel.kernel, RBF)
+
+
+def _along(kernel: GroupKernel, j: int) -> GroupKernel | CentredAxis:
+    """Return the factor of the kernel for one coordinate, with variance 1."""
+    if isinstance(kernel, OrthogonalKernel):
+        (axis,) = (
+            axis
+            for axis, columns in zip(kernel.axes, kernel.columns, strict=True)
+            if columns[0] == j
+        )
+        return axis
+    return GroupKernel(
+        kernel=kernel.kernel, lengthscales=kernel.lengthscales[[j]], variance=1.0
+    )
 
 
 def _times_rows(

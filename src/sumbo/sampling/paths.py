@@ -15,8 +15,8 @@ from sumbo.gp import DRAWS, Posterior
 from sumbo.gp.arrays import as_matrix
 from sumbo.kernels import GroupKernel
 from sumbo.linalg import one_blas_thread
-from sumbo.sampling.features import Features, features_of
-from sumbo.sampling.joint import update
+from sumbo.sampling.features import CentredFeatures, Features, features_of
+from sumbo.sampling.joint import draw_constant, moved_constant, update
 from sumbo.typing import Float, Groups, ndarray
 
 
@@ -26,7 +26,7 @@ class PathPart:
 
     kernel: GroupKernel
     X: Float[ndarray, "N d"]
-    features: Features
+    features: Features | CentredFeatures
     w: Float[ndarray, " G"]
     v: Float[ndarray, " N"]
 
@@ -44,7 +44,10 @@ class PathPart:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Path:
-    """One joint draw of all parts as functions; calling it gives their sum."""
+    """One joint draw of all parts as functions; calling it gives their sum.
+
+    ``mean`` is the constant, a draw of it where it is random.
+    """
 
     groups: Groups
     parts: tuple[PathPart, ...]
@@ -96,9 +99,12 @@ def sample_path(
             (phi(Xm) @ w)[:, None]
             for (_, Xm), phi, w in zip(groups, maps, ws, strict=True)
         ]
-        v = update(rng, post, f_X, [])[:, 0]
+        before = draw_constant(rng, post, f_X[0])
+        v = update(rng, post, f_X, [], before)
+        constant = float(moved_constant(post, before, v)[0])
+        v = v[:, 0]
     parts = tuple(
         PathPart(kernel=kernel, X=Xm, features=phi, w=w, v=v)
         for (kernel, Xm), phi, w in zip(groups, maps, ws, strict=True)
     )
-    return Path(groups=post.gp.groups, parts=parts, mean=post.gp.mean)
+    return Path(groups=post.gp.groups, parts=parts, mean=constant)

@@ -25,6 +25,7 @@ def sample_sequential(
     groups = list(post.groups())
     noise = np.diag(post.solver.noise)
     tails = np.cumsum([k(Xm, Xm) for k, Xm in reversed(groups)], axis=0)[::-1]
+    tails = tails + post.gp.constant  # a random constant is in every residual
     residual = np.repeat((post.y - post.gp.mean)[:, None], n, axis=1)
     out = []
     for (kernel, Xm), Zm, tail in zip(groups, Z, tails, strict=True):

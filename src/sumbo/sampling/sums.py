@@ -29,8 +29,13 @@ from sumbo.gp.solvers.statespace import is_markov
 from sumbo.kernels import GroupKernel
 from sumbo.linalg import cholesky, times_lower
 from sumbo.sampling.factors import LADDER
-from sumbo.sampling.features import features_of
-from sumbo.sampling.joint import is_linear_cheaper, update, update_alone
+from sumbo.sampling.features import CentredFeatures, features_of
+from sumbo.sampling.joint import (
+    draw_constant,
+    is_linear_cheaper,
+    update,
+    update_alone,
+)
 from sumbo.sampling.markov import draw_markov
 from sumbo.typing import Float, Int, ndarray
 
@@ -91,9 +96,10 @@ def sample_sum(
         for f, places, jitter in _prior_draws(rng, post, rows, len(some)):
             total += f[places.which]
             jitters.append(jitter)
-        v = update(rng, post, [total[B:]], jitters)
+        constant = draw_constant(rng, post, total[B:])
+        v = update(rng, post, [total[B:]], jitters, constant)
         moved = product(v) if product else _times_kernel(post, X, v)
-        some[:] = (post.gp.mean + total[:B] + moved).T
+        some[:] = (post.gp.mean + constant + total[:B] + moved).T
     return out
 
 
@@ -111,8 +117,12 @@ def sample_sum_marginal(
     del product  # of the sum: parts have their own updates
     rows, B = np.vstack([X, post.X]), len(X)
     out = np.empty((n, B))
+    mean, variance = post.constant()
     for some in _turns(out):
-        total = np.full((B, len(some)), post.gp.mean)
+        constant = np.full(len(some), mean)
+        if variance:
+            constant += np.sqrt(variance) * rng.standard_normal(len(some))
+        total = np.tile(constant, (B, 1))
         drawn = _prior_draws(rng, post, rows, len(some))
         for m, (f, places, _) in enumerate(drawn):
             kernel, group = post.gp.kernels[m], list(post.gp.groups[m])
@@ -177,6 +187,11 @@ def draw_waves(
     out = np.empty((len(Z), n))
     for i in range(n):
         phi = features_of(rng, kernel, 2 * count, span)
+        if isinstance(phi, CentredFeatures):
+            w = rng.standard_normal(2 * len(phi.weights))
+            for some in _panels(len(Z), len(w)):
+                out[some, i] = phi(Z[some]) @ w
+            continue
         # w_1 cos(p) + w_2 sin(p) = a cos(p − ψ): one cosine instead of two functions.
         w = rng.standard_normal((2, len(phi.weights)))
         a, psi = np.sqrt(phi.weights) * np.hypot(*w), np.arctan2(w[1], w[0])
@@ -194,7 +209,7 @@ def _times_kernel(
     out = np.zeros((len(X), v.shape[1]))
     for m, group in enumerate(post.gp.groups):
         out += times_part(post, m, X[:, list(group)], v)
-    return out
+    return out + post.gp.constant * v.sum(axis=0) if post.gp.constant else out
 
 
 def times_part(

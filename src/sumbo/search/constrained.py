@@ -66,5 +66,7 @@ def _drawn(
     threads: int,
 ) -> Float[ndarray, "q n"]:
     """Return draws of the sum of all parts, without the mean."""
+    if post.gp.constant:  # which is random
+        return draw.total(rng, post, U, q) - post.gp.mean
     each = [np.ascontiguousarray(U[:, group]) for group in post.gp.groups]
     return np.sum(draw.sample(rng, post, each, q, threads), axis=0)

@@ -68,6 +68,8 @@ def sample_minimum(
         draws = expand_joint(streams.normals, post, fresh_factors(post, each), n)
         free = free_coordinates(data)
         points, values = np.empty((n, post.gp.dim)), np.full(n, post.gp.mean)
+        if draws[0].constant is not None:
+            values += draws[0].constant
         for i in range(n):
             one = Draw(draws, i)
             at_candidates = [

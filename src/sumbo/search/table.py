@@ -124,4 +124,6 @@ def _same(a: AdditiveGP, b: AdditiveGP) -> bool:
     """Return whether two models have the same covariances."""
     if (a.groups, a.kernel) != (b.groups, b.kernel):
         return False
+    if (a.orthogonal, a.constant) != (b.orthogonal, b.constant):
+        return False
     return np.array_equal(a.hyperparameters().log(), b.hyperparameters().log())

@@ -103,6 +103,8 @@ class AdditiveModel:
         start_variance: Variance of every part at which ``fit="adam"`` starts; None for
             1/M with M parts.
         start_noise: Noise variance at which ``fit="adam"`` starts; None for 0.01.
+        orthogonal: Whether every part integrates to zero over the search space, see
+            ``AdditiveGP``. Groups are learned with plain parts.
     """
 
     groups: Any = "auto"
@@ -114,6 +116,7 @@ class AdditiveModel:
     start_lengthscale: float | None = None
     start_variance: float | None = None
     start_noise: float | None = None
+    orthogonal: bool = False
 
     remembers: ClassVar[type[State] | None] = AdditiveState
     uses_noise: ClassVar[bool] = True
@@ -134,6 +137,9 @@ class AdditiveModel:
             msg = f"growth={self.growth!r} is not a number from 0 on, such as 0.25."
             raise ArgumentError(msg)
         self._check_starts()
+        if not isinstance(self.orthogonal, bool):
+            msg = f"orthogonal={self.orthogonal!r} is neither True nor False."
+            raise ArgumentError(msg)
 
     # ------------------------------------------------------------------ the model
     def update(
@@ -262,7 +268,8 @@ class AdditiveModel:
         weights = np.array([fit.weight for fit in fits])
         return Surrogate(
             posteriors=tuple(
-                fit.gp.condition(data.U, data.y, noise=data.noise) for fit in fits
+                fit.over(data.domain).condition(data.U, data.y, noise=data.noise)
+                for fit in fits
             ),
             weights=weights,
             data=data,
@@ -284,6 +291,7 @@ class AdditiveModel:
         memory = state.memory if state else None
         proposal = self._source.propose(rng, memory, data, last)
         gp = self._start(proposal.start, proposal.groups, last, data)
+        gp = self._made_orthogonal(gp, data)
         fits += proposal.fits + 1
         if self.fit == "adam":
             gp = gp.fit(data.U, data.y, noise=data.noise, how="adam")
@@ -294,7 +302,7 @@ class AdditiveModel:
                 gp = with_best_kernel(gp, data, seed)
                 fits += len(KERNEL_CHOICES) - 1
         others = tuple(
-            Fit.of(self._with_kernel(other), weight)
+            Fit.of(self._other(other, data), weight)
             for weight, other in proposal.others
         )
         drawn = Fit.of(gp, 1.0 - sum(fit.weight for fit in others))
@@ -309,8 +317,24 @@ class AdditiveModel:
         )
         return new, fits, gp.info.events if gp.info else ()
 
-    def _with_kernel(self, gp: AdditiveGP) -> AdditiveGP:
-        return gp if self.kernel == "auto" else replace(gp, kernel=self.kernel)
+    def _other(self, gp: AdditiveGP, data: Data) -> AdditiveGP:
+        """Return the model of another plausible structure."""
+        gp = gp if self.kernel == "auto" else replace(gp, kernel=self.kernel)
+        if not self.orthogonal:
+            return gp
+        return fit_to(self._made_orthogonal(gp, data), data, starts=1)
+
+    def _made_orthogonal(self, gp: AdditiveGP, data: Data) -> AdditiveGP:
+        """Return the model with orthogonal parts, if these are wanted."""
+        if not self.orthogonal:
+            return gp
+        return replace(
+            without_twins(gp),
+            orthogonal=True,
+            measure=data.domain,
+            constant=1.0,  # the variance of standardised values
+            info=None,
+        )
 
     def _start(
         self,
@@ -346,6 +370,24 @@ def warm_start(gp: AdditiveGP, last: AdditiveGP) -> AdditiveGP:
     if isinstance(gp.lengthscales, ndarray) and isinstance(last.lengthscales, ndarray):
         return replace(gp, lengthscales=last.lengthscales, noise=last.noise)
     return replace(gp, noise=last.noise)
+
+
+def without_twins(gp: AdditiveGP) -> AdditiveGP:
+    """Return the model without parts on the same coordinates as an earlier part."""
+    seen = [frozenset(group) for group in gp.groups]
+    kept = [m for m, one in enumerate(seen) if one not in seen[:m]]
+    if len(kept) == len(seen):
+        return gp
+    lengthscales = gp.lengthscales
+    if not isinstance(lengthscales, ndarray):
+        lengthscales = [lengthscales[m] for m in kept]
+    return replace(
+        gp,
+        groups=tuple(gp.groups[m] for m in kept),
+        lengthscales=lengthscales,
+        variances=gp.variances[kept],
+        info=None,
+    )
 
 
 def with_best_kernel(gp: AdditiveGP, data: Data, seed: int) -> AdditiveGP:

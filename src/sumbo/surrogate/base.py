@@ -1,14 +1,14 @@
 """``Surrogate``: the model of the objective, given all observations."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from sumbo.data import Data, Measured, Transform
 from sumbo.gp import AdditiveGP, Posterior
-from sumbo.state import State
-from sumbo.typing import Bool, Float, Groups, ndarray
+from sumbo.state import SAVED_IF_SET, State
+from sumbo.typing import Bool, Domain, Float, Groups, ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,6 +173,8 @@ class Fit(State):
         log_theta: Logarithms of the hyperparameters.
         mean: The constant mean.
         weight: The probability of the structure.
+        orthogonal: Whether the parts are orthogonal.
+        constant: The variance of a random constant.
     """
 
     groups: Groups
@@ -180,6 +182,8 @@ class Fit(State):
     log_theta: Float[ndarray, " p"]
     mean: float
     weight: float = 1.0
+    orthogonal: bool = field(default=False, metadata=SAVED_IF_SET)
+    constant: float = field(default=0.0, metadata=SAVED_IF_SET)
 
     @classmethod
     def of(cls, gp: AdditiveGP, weight: float = 1.0) -> "Fit":
@@ -190,12 +194,23 @@ class Fit(State):
             log_theta=gp.hyperparameters().log(),
             mean=gp.mean,
             weight=weight,
+            orthogonal=gp.orthogonal,
+            constant=gp.constant,
         )
 
     @cached_property
     def gp(self) -> AdditiveGP:
-        """The model, rounded as if it came from a file: resuming is exact."""
+        """The model, rounded as if it came from a file: resuming is exact.
+
+        Its parts are plain ones, see ``over``.
+        """
         return AdditiveGP.from_log(self.groups, self.log_theta, self.mean, self.kernel)
+
+    def over(self, domain: Domain) -> AdditiveGP:
+        """Return the model on a domain, which orthogonal parts are integrated over."""
+        if not self.orthogonal:
+            return self.gp
+        return replace(self.gp, orthogonal=True, measure=domain, constant=self.constant)
 
 
 def single(

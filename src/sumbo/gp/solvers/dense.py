@@ -59,7 +59,7 @@ class Dense(Solver):
                 "fewer points."
             )
             raise TooLargeError(msg)
-        cross = Cross.of(gp.kernels, gp.groups, X)
+        cross = Cross.of(gp.kernels, gp.groups, X, gp.constant)
         K = cross.gram()
         np.fill_diagonal(K, K.diagonal() + gp.noise)
         if known is not None:
@@ -73,7 +73,7 @@ class Dense(Solver):
         """Return the solver with further points, in O(N²) for each: L gains rows."""
         gp, n, k = self.gp, len(self.L), len(X_new)
         cross = self.cross(X_new).T
-        corner = Cross.of(gp.kernels, gp.groups, X_new)(X_new)
+        corner = Cross.of(gp.kernels, gp.groups, X_new, gp.constant)(X_new)
         np.fill_diagonal(corner, corner.diagonal() + gp.noise + self.jitter)
         if known is not None:
             np.fill_diagonal(corner, corner.diagonal() + known)
@@ -93,7 +93,7 @@ class Dense(Solver):
             known = np.concatenate([old, np.zeros(k) if known is None else known])
         return Dense(
             gp=gp,
-            cross=Cross.of(gp.kernels, gp.groups, X),
+            cross=Cross.of(gp.kernels, gp.groups, X, gp.constant),
             L=L,
             jitter=max(self.jitter, extra.jitter),
             known=known,
@@ -152,7 +152,7 @@ class Dense(Solver):
             return mean, var
         cross = self.cross(U)
         V = solve_lower(self.L, cross.T)
-        var = self.gp.variances.sum() - np.einsum("nb,nb->b", V, V)
+        var = self._prior(U) - np.einsum("nb,nb->b", V, V)
         return cross @ alpha, np.maximum(var, 0.0)
 
     def sum_moments_pullback(
@@ -165,9 +165,16 @@ class Dense(Solver):
         """
         cross, pullback = self.cross.with_pullback(U)
         solved = cho_solve(self.L, cross.T)
-        var = self.gp.variances.sum() - np.einsum("bn,nb->b", cross, solved)
-        pull = partial(_pull, pullback, alpha, solved)
+        var = self._prior(U) - np.einsum("bn,nb->b", cross, solved)
+        prior = None if self.cross.stationary else self.cross.prior_gradient(U)
+        pull = partial(_pull, pullback, alpha, solved, prior)
         return cross @ alpha, np.maximum(var, 0.0), pull
+
+    def _prior(self, U: Float[ndarray, "b P"]) -> Float[ndarray, " b"] | float:
+        """Return the prior variance of the sum."""
+        if self.cross.stationary:
+            return float(self.gp.variances.sum())
+        return self.cross.prior(U)
 
     # ------------------------------------------------------------------ the lines
     def line_moments(
@@ -176,12 +183,13 @@ class Dense(Solver):
         """Return mean and variance of each part on one coordinate."""
         variances, N = self.cross.variances, len(self.L)
         mean, var = (np.empty((len(variances), len(Z))) for _ in range(2))
+        prior = self.cross.line_priors(Z)
         for some, cross in self.cross.by_line(Z):
             flat = cross.reshape(-1, N)
             V = solve_lower(self.L, flat.T)
             mean[some] = (flat @ alpha).reshape(-1, len(Z))
             explained = np.einsum("ij,ij->j", V, V).reshape(-1, len(Z))
-            var[some] = variances[some, None] - explained
+            var[some] = prior[some] - explained
         return mean.T, np.maximum(var, 0.0).T
 
     def line_moments_gradient(
@@ -196,14 +204,16 @@ class Dense(Solver):
         variances = self.cross.variances
         shape = len(variances), len(Z)
         mean, var, mean_slope, var_slope = (np.empty(shape) for _ in range(4))
+        prior, prior_slope = self.cross.line_priors(Z), self.cross.line_prior_slopes(Z)
         for some, cross, slope in self.cross.slopes_by_line(Z):
             flat = cross.reshape(-1, len(self.L))
             solved = self.solve(flat.T).T.reshape(cross.shape)
             mean[some] = cross @ alpha
             explained = np.einsum("lbn,lbn->lb", cross, solved)
-            var[some] = variances[some, None] - explained
+            var[some] = prior[some] - explained
             mean_slope[some] = slope @ alpha
-            var_slope[some] = -2.0 * np.einsum("lbn,lbn->lb", slope, solved)
+            moved = np.einsum("lbn,lbn->lb", slope, solved)
+            var_slope[some] = prior_slope[some] - 2.0 * moved
         return mean.T, np.maximum(var, 0.0).T, mean_slope.T, var_slope.T
 
     def _width(self) -> int:
@@ -219,7 +229,9 @@ def _pull(
     pullback: Pullback,
     alpha: Float[ndarray, " N"],
     solved: Float[ndarray, "N b"],
+    prior: Float[ndarray, "b P"] | None,
     by_mean: Float[ndarray, " b"],
     by_var: Float[ndarray, " b"],
 ) -> Float[ndarray, "b P"]:
-    return pullback(by_mean[:, None] * alpha - 2.0 * by_var[:, None] * solved.T)
+    out = pullback(by_mean[:, None] * alpha - 2.0 * by_var[:, None] * solved.T)
+    return out if prior is None else out + by_var[:, None] * prior

@@ -103,7 +103,7 @@ class Iterative(Solver):
             Xm = X[:, gp.groups[m]]
             parts[m] = Inducing.of(rng, gp.kernels[m], Xm, int(inducing))
             features.append(parts[m](Xm))
-            lost = gp.kernels[m].variance - np.sum(features[-1] ** 2, axis=1)
+            lost = gp.kernels[m].diagonal(Xm) - np.sum(features[-1] ** 2, axis=1)
             D += np.maximum(lost, 0.0)
             cuts[m] = slice(end, end + features[-1].shape[1])
             end = cuts[m].stop
@@ -141,7 +141,9 @@ class Iterative(Solver):
     @cached_property
     def preconditioner(self) -> Woodbury:
         """An approximation of A⁻¹."""
-        return Woodbury.of(*self._markov_parts(self.markov), self.Phi, self.D)
+        constant = np.full((len(self.X), 1), np.sqrt(self.gp.constant))
+        Phi = np.hstack([self.Phi, constant]) if self.gp.constant else self.Phi
+        return Woodbury.of(*self._markov_parts(self.markov), Phi, self.D)
 
     def _markov_parts(
         self, parts: Sequence[int]
@@ -154,6 +156,8 @@ class Iterative(Solver):
         out = self.D[:, None] * v + self.Phi @ (self.Phi.T @ v)
         if self._square is not None:
             out += self._square.total(v)
+        if self.gp.constant:
+            out += self.gp.constant * v.sum(axis=0)
         return out
 
     def solve(
@@ -195,7 +199,8 @@ class Iterative(Solver):
         Z = [U[:, group] for group in groups]
         with one_blas_thread():
             means = self.products(range(len(groups)), Z, alpha[:, None])
-        return np.sum(means, axis=0)[:, 0]
+        out = np.sum(means, axis=0)[:, 0]
+        return out + self.gp.constant * alpha.sum() if self.gp.constant else out
 
     def sum_moments(
         self, U: Float[ndarray, "b P"], alpha: Float[ndarray, " N"]
@@ -216,8 +221,8 @@ class Iterative(Solver):
     ) -> tuple[Float[ndarray, "N b"], Float[ndarray, " b"]]:
         """Return the covariances with the data, and the prior variances."""
         kernels = self.gp.kernels
-        cross = np.zeros((len(self.X), len(U)))
-        prior = np.zeros(len(U))
+        cross = np.full((len(self.X), len(U)), self.gp.constant)
+        prior = np.full(len(U), self.gp.constant)
         for m, group in enumerate(self.gp.groups):
             Zm = U[:, group]
             if m in self.inducing:
@@ -226,7 +231,7 @@ class Iterative(Solver):
                 prior += np.sum(phi**2, axis=1)
             else:
                 cross += kernels[m](self.X[:, group], Zm)
-                prior += kernels[m].variance
+                prior += kernels[m].diagonal(Zm)
         return cross, prior
 
 

@@ -7,7 +7,8 @@ with a = λ|s − t|, so that
 
 where u is the state of ``statespace`` with the weights v_j coming in at the points.
 All terms of the recursion are positive: nothing overflows, cancels or needs scaling,
-however long or short the length-scales are.
+however long or short the length-scales are. Orthogonal parts lack a product of two
+vectors, which is subtracted.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,8 +16,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sumbo.gp.centre import roots_along
 from sumbo.gp.solvers.statespace import Recursion, SortedPoints, in_turns
 from sumbo.kernels.group import GroupKernel
+from sumbo.kernels.orthogonal import OrthogonalKernel
 from sumbo.typing import Float, ndarray
 
 # c_k k! by the number of states: 1; 1 + a; 1 + a + a²/3.
@@ -50,6 +53,7 @@ class MarkovProduct:
     left: tuple[int, ...]
     forward: Recursion
     backward: Recursion
+    r: tuple[Float[ndarray, "..."], ...] = ()
 
     @classmethod
     def of(
@@ -80,7 +84,11 @@ class MarkovProduct:
         gaps = sequence.gaps
         back = np.append(0.0, gaps[:0:-1])
         variances = tuple(float(kernel.variance) for kernel in kernels)
-        return cls(sequence, variances, left, Recursion.of(gaps), Recursion.of(back))
+        # What orthogonal parts lack is r rᵀ, with r = √(v/c) u.
+        centred = [k for k in kernels if isinstance(k, OrthogonalKernel)]
+        r = tuple(roots_along(centred, points)) if centred else ()
+        forward, backward = Recursion.of(gaps), Recursion.of(back)
+        return cls(sequence, variances, left, forward, backward, r)
 
     def parts(self, v: Float[ndarray, "N k"]) -> list[Float[ndarray, "..."]]:
         """Return K_m(Z_m, X_m) v for every part: arrays (B_m, k)."""
@@ -115,13 +123,17 @@ class MarkovProduct:
         out = self.forward.run(w, weights)
         out = out + self.backward.run(w[..., ::-1], weights)[:, ::-1]
         out -= w[0]  # a point itself came in from both sides
-        for cut, index, variance, B in zip(
-            self.sequence.cuts(),
-            self.sequence.order,
-            self.variances,
-            self.left,
-            strict=True,
+        for m, (cut, index, variance, B) in enumerate(
+            zip(
+                self.sequence.cuts(),
+                self.sequence.order,
+                self.variances,
+                self.left,
+                strict=True,
+            )
         ):
             part = np.empty((k, len(index)))
             part[:, index] = variance * out[:, cut]
+            if self.r:
+                part -= np.outer(v @ self.r[m][-N:], self.r[m])
             yield part[:, :B] if B else part

@@ -43,7 +43,10 @@ def states_of(kernel: Kernel) -> int:
 
 
 def is_markov(kernel: GroupKernel) -> bool:
-    """Return whether a part is a Markov process: one coordinate, and Matérn."""
+    """Return whether a part is a Markov process: one coordinate, and Matérn.
+
+    An orthogonal one is such a process less its average, see ``averaged``.
+    """
     return len(kernel.lengthscales) == 1 and states_of(kernel.kernel) > 0
 
 
