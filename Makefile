@@ -7,7 +7,7 @@ EXTRAS := plots,games,cosmology,study,cluster,optuna,sklearn
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-lowest lint bench bench-rivals quality faults statistical results docs paper dist rivals test-bridges test-storage pin clean
+.PHONY: help demo test test-lowest lint bench bench-rivals quality faults statistical results docs paper dist rivals test-bridges test-storage test-browser pin clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -39,6 +39,9 @@ test-bridges: .venv-rivals/.ready  ## the bridges to BoTorch and Ax, in the riva
 
 test-storage: $(VENV)/.storage  ## several processes on one storage: SQLite, journal, PostgreSQL
 	$(BIN)/python -m pytest tests/storage
+
+test-browser: $(VENV)/.test  ## reports in a headless Chromium (Debian: apt-get install chromium)
+	SUMBO_TEST_BROWSER=1 $(BIN)/python -m pytest tests/browser
 
 bench: $(VENV)/.test  ## ratios measured in one run, and docs/performance.md from them
 	$(BIN)/python -m benchmarks

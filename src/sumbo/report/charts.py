@@ -9,7 +9,7 @@ import numpy as np
 
 from sumbo.report.lines import Axis
 from sumbo.report.model import NOMINAL, Check, Slice
-from sumbo.report.numbers import duration, percent, short, shown
+from sumbo.report.numbers import distinct, duration, percent, short, shown
 from sumbo.report.run import BROKEN, Evaluations
 from sumbo.report.svg import Number, Plot, padded, plot, steps
 from sumbo.report.units import Band
@@ -324,8 +324,9 @@ def histogram(
                 f'height="{p.y.a - y:.1f}"/>'
             )
     p.add(f'<path class="axis" d="M{p.x.a:.1f} {p.y.a:.1f}H{p.x.b:.1f}"/>')
-    for v in p.x.ticks(5):
-        p.text(float(p.x(v)), p.y.a + 16, shown(v), "tick", text_anchor="middle")
+    places = p.x.ticks(5 if width > 500 else 3)
+    for v, said in zip(places, distinct(places), strict=True):
+        p.text(float(p.x(v)), p.y.a + 16, said, "tick", text_anchor="middle")
     for k, (v, name, kind) in enumerate(marks):
         px = float(p.x(v))
         p.add(f'<path class="{kind}" d="M{px:.1f} {26 + 12 * k}V{p.y.a:.1f}"/>')

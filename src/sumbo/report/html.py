@@ -64,7 +64,8 @@ def table(
     body = "".join(
         "<tr>"
         + "".join(
-            f"<td{_class('t' if j < text else '')}>{c}</td>" for j, c in enumerate(row)
+            f"<td{_class('t' if j < text else '')}{_label(head[j])}>{c}</td>"
+            for j, c in enumerate(row)
         )
         + "</tr>"
         for row in rows
@@ -81,6 +82,11 @@ def facts(rows: Sequence[tuple[str, str]]) -> str:
         f'<tr><th scope="row">{escape(k)}</th><td>{name(v)}</td></tr>' for k, v in rows
     )
     return f'<table class="facts"><tbody>{body}</tbody></table>'
+
+
+def _label(text: str) -> str:
+    """Return the heading as an attribute, which narrow screens show in the cell."""
+    return f' data-l="{escape(text)}"' if text else ""
 
 
 def _class(kind: str) -> str:

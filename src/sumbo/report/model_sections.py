@@ -280,6 +280,8 @@ def _verdict(m: Findings) -> tuple[str, bool]:
         f"The model explains {percent(share)} of the variance of values that it has "
         f"not seen, and {inside} of them lie in their 95 % intervals."
     )
+    if k.within[0] > 0.5 + 1.3 / np.sqrt(len(k.rows)):
+        fit += " Its intervals are wider than needed: it is cautious."
     slack = 2.6 * np.sqrt(0.05 * 0.95 / len(k.rows))
     honest = k.within[-1] > 0.95 - slack - 0.5 / len(k.rows)
     if share >= GOOD and honest:

@@ -34,8 +34,19 @@ def with_error(mean: float, sd: float) -> str:
     return f"{mean:.{places}f} ± {sd:.{places}f}".replace("-", "−")
 
 
+def distinct(values: list[float]) -> list[str]:
+    """Return numbers with as few digits as tell them apart, four at least."""
+    for digits in range(4, 16):
+        texts = [shown(v, digits) for v in values]
+        if len(set(texts)) == len(set(values)):
+            break
+    return texts if values else []
+
+
 def span(low: float, high: float) -> str:
     """Return an interval, with the digits that tell its ends apart."""
+    if low == high:
+        return shown(low)
     size = max(abs(low), abs(high))
     digits = 3
     if high > low and math.isfinite(high - low) and size > 0:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sumbo.optimizer.result import columns_of, free_name
-from sumbo.report import model_sections, sections
+from sumbo.report import appendix, model_sections, sections
 from sumbo.report.content import Content
 from sumbo.report.numbers import moment
 
@@ -49,10 +49,10 @@ def render(content: Content, *, reload: int = 0) -> str:
             sections.constraints(content),
             checked,
             sections.following(content),
-            sections.failures(content),
-            sections.problem(content),
-            sections.evaluations(content),
-            sections.citing(content),
+            appendix.failures(content),
+            appendix.problem(content),
+            appendix.evaluations(content),
+            appendix.citing(content),
         ]
     )
     links = "".join(

@@ -1,26 +1,19 @@
-"""The sections of a report on the run itself: its points, settings and failures."""
+"""The sections of a report on the run itself: its points, values and constraints."""
 
 from html import escape
 from typing import Any
 
 import numpy as np
 
-from sumbo.methods import METHODS
 from sumbo.report import charts, html
 from sumbo.report.content import Content, as_texts
 from sumbo.report.numbers import moment, percent, shown, span, with_error
-from sumbo.report.references import SOFTWARE, reference
 from sumbo.report.run import (
     constraint_rows,
     limit_text,
-    parameter_rows,
-    settings_changed,
-    versions,
 )
 
 WIDE, NARROW = 1030.0, 350.0
-# Failures that are listed.
-MOST_FAILURES = 50
 # An interval with this share of the range, in percent, says nothing.
 ANYWHERE = 80.0
 
@@ -103,7 +96,7 @@ def best(c: Content) -> str:
         columns.append(as_texts(space, space.numbers(r.x)[0]))
     cells = [[escape(t) for t in column] for column in columns]
     if c.model is not None:
-        heads.append("where the optimum lies, 90 %")
+        heads.append("optimum, 90 %")
         cells.append([_where(c, k) for k in range(len(space.names))])
     order = range(len(space.names)) if c.model is None else c.model.order.tolist()
     rows = [
@@ -122,7 +115,10 @@ def best(c: Content) -> str:
             f"{with_error(r.mean, r.sd)}."
         )
     if c.model is not None:
-        said.append("Parameters are ordered by importance.")
+        said.append(
+            "The last column is where the optimum lies with 90 % probability; the red "
+            "mark is the best point. Parameters are ordered by importance."
+        )
     body = [html.paragraph(" ".join(said)), html.table(heads, rows, "point")]
     return html.section("best", "Best and recommended point", lead, body)
 
@@ -254,9 +250,10 @@ def following(c: Content) -> str:
         points.insert(0, ("next", c.next.x))
         if c.next.band is not None:
             b = c.next.band
+            low, mid, high = (float(v[0]) for v in (b.low, b.mid, b.high))
             said = (
-                f"The model predicts {shown(float(b.mid[0]))} there, 95 % interval "
-                f"{shown(float(b.low[0]))} to {shown(float(b.high[0]))}."
+                f"The model predicts {shown(mid)} there, 95 % interval "
+                f"{span(low, high)}."
             )
             body.append(html.paragraph(said))
         if not c.next.exact:
@@ -282,118 +279,3 @@ def following(c: Content) -> str:
         "yet."
     )
     return html.section("next", "What would be tried next", lead, body)
-
-
-def failures(c: Content) -> str:
-    """Return the failed evaluations and attempts, with reasons."""
-    e, space = c.evaluations, c.opt.space
-    lost = np.flatnonzero(np.isnan(e.y))
-    noted = c.opt.failures
-    if not len(lost) and not noted:
-        return ""
-    reasons: dict[tuple[float, ...], list[str]] = {}
-    for f in noted:
-        reasons.setdefault(f.x, []).append(f.reason)
-    rows = []
-    for i in lost:
-        said = reasons.pop(tuple(e.X[i].tolist()), ["no reason was noted"])
-        rows.append((str(i + 1), e.X[i], "; ".join(said)))
-    rows += [("repeated", np.array(x), "; ".join(said)) for x, said in reasons.items()]
-    shown_rows = [
-        [number, html.name(why), html.name(_point_text(space, x))]
-        for number, x, why in rows[:MOST_FAILURES]
-    ]
-    body = [html.table(["no.", "reason", "point"], shown_rows, text=3)]
-    if len(rows) > MOST_FAILURES:
-        body.append(html.paragraph(f"{len(rows) - MOST_FAILURES} more are not listed."))
-    lead = (
-        "Evaluations that gave no value. The model avoids their neighbourhood, and "
-        "they are not asked again; “repeated” attempts succeeded or wait for another."
-    )
-    return html.section("failures", "Failures", lead, body)
-
-
-def _point_text(space: Any, x: Any) -> str:
-    pairs = zip(space.names, as_texts(space, x), strict=True)
-    return ", ".join(f"{n} = {v}" for n, v in pairs)
-
-
-def problem(c: Content) -> str:
-    """Return what was asked for: space, method, seed, versions."""
-    opt = c.opt
-    rows = [
-        [html.name(n), escape(k), html.name(r)] for n, k, r in parameter_rows(opt.space)
-    ]
-    listing = html.table(["parameter", "kind", "range"], rows, text=3)
-    if len(rows) > 25:
-        listing = (
-            f"<details><summary>{len(rows)} parameters</summary>{listing}</details>"
-        )
-    label = (
-        METHODS.get(opt.method_name).label if opt.method_name in METHODS.names() else ""
-    )
-    settings = [
-        ("direction", "maximise" if opt.maximize else "minimise"),
-        ("method", f"{opt.method_name} ({label})" if label else opt.method_name),
-        ("seed", str(opt.seed)),
-        ("initial design", f"{opt.n_init} points, {opt.init}"),
-        ("transform of values", opt.transform),
-    ]
-    if c.model is not None:
-        surrogate = c.model.units.transform
-        settings.append(("what it did", surrogate.describe(negated=opt.maximize)))
-    settings += settings_changed(opt)
-    made = ", ".join(f"{k} {v}" for k, v in versions())
-    settings.append(("report made with", made))
-    lead = "What was optimised, with which method, and how to repeat it."
-    return html.section(
-        "problem", "The problem and the settings", lead, [listing, html.facts(settings)]
-    )
-
-
-def evaluations(c: Content) -> str:
-    """Return the table of all evaluations."""
-    e, space = c.evaluations, c.opt.space
-    if not len(e.y):
-        return ""
-    timed = bool(np.isfinite(e.times).any())
-    heads = ["no.", "value", "state", *space.names, *e.outcomes]
-    heads += ["time (UTC)"] if timed else []
-    top = "".join(
-        f'<th scope="col"><button type="button">{html.name(h)}</button></th>'
-        for h in heads
-    )
-    status, lines = e.status, []
-    for i in range(len(e.y)):
-        cells = [str(i + 1), shown(float(e.y[i]), 6), status[i]]
-        cells += as_texts(space, e.X[i])
-        cells += [shown(float(v[i]), 5) for v in e.outcomes.values()]
-        cells += [moment(float(e.times[i]))] if timed else []
-        kind = ' class="top"' if i == c.best else ""
-        row = "".join(f"<td>{escape(t)}</td>" for t in cells)
-        lines.append(f'<tr data-i="{i}"{kind}>{row}</tr>')
-    lead = (
-        "Click a heading to sort. The file has all digits, with the columns of "
-        "to_frame()."
-    )
-    body = [
-        '<p><button type="button" class="button" id="csv">Download as CSV</button></p>',
-        f'<div class="all" tabindex="0"><table><thead><tr>{top}</tr></thead>'
-        f"<tbody>{''.join(lines)}</tbody></table></div>",
-    ]
-    if len(lines) > 30:
-        text = "On paper, 30 evaluations are listed; the file holds all of them."
-        body.append(html.paragraph(text, "only-print"))
-    return html.section("evaluations", "All evaluations", lead, body)
-
-
-def citing(c: Content) -> str:
-    """Return how to cite sumbo and the method."""
-    cls = (
-        METHODS.get(c.opt.method_name) if c.opt.method_name in METHODS.names() else None
-    )
-    keys = ["wycoff2025"] + ([cls.cite] if cls and cls.cite != "wycoff2025" else [])
-    entries = [SOFTWARE, *(reference(key) for key in keys)]
-    body = [f"<pre>{escape(chr(10).join(entry for entry in entries if entry))}</pre>"]
-    lead = "If these results are published, please cite the software and the method."
-    return html.section("cite", "How to cite", lead, body)

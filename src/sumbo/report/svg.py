@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sumbo.report.numbers import shown
+from sumbo.report.numbers import distinct
 from sumbo.typing import Float, Int, ndarray
 
 # Pixels and ticks may be whole.
@@ -125,13 +125,15 @@ class Plot:
     ) -> None:
         """Add both axes: quiet lines, round numbers, names at the ends."""
         base, left, right = self.y.a, self.x.a, self.x.b
-        for v in self.y.ticks():
+        levels = self.y.ticks()
+        for v, said in zip(levels, distinct(levels), strict=True):
             py = float(self.y(v))
             self.add(f'<path class="grid" d="M{left:.1f} {py:.1f}H{right:.1f}"/>')
-            self.text(left - 6, py + 3.5, shown(v), "tick", text_anchor="end")
+            self.text(left - 6, py + 3.5, said, "tick", text_anchor="end")
         ticks = x_ticks
         if ticks is None:
-            ticks = [(v, shown(v)) for v in self.x.ticks(count)]
+            places = self.x.ticks(count)
+            ticks = list(zip(places, distinct(places), strict=True))
         self.add(f'<path class="axis" d="M{left:.1f} {base:.1f}H{right:.1f}"/>')
         for v, name in ticks:
             px = float(self.x(v))
