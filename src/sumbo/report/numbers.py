@@ -39,8 +39,8 @@ def distinct(values: list[float]) -> list[str]:
     for digits in range(4, 16):
         texts = [shown(v, digits) for v in values]
         if len(set(texts)) == len(set(values)):
-            break
-    return texts if values else []
+            return texts
+    return [repr(v) for v in values]
 
 
 def span(low: float, high: float) -> str:
