@@ -11,6 +11,7 @@ from sumbo.report.effects import base_points, effect_of, joint_reach
 from sumbo.report.lines import allowed, axis_of, encoded, moved
 from sumbo.report.model import check_of, pair_of
 from sumbo.report.units import moments, units_of
+from sumbo.surrogate.noise import expecting_noise
 
 SPACE = (
     Real("rate", 1e-3, 0.9, log=True),
@@ -62,9 +63,10 @@ def test_best_and_recommended_are_those_of_the_run(opt, content):
 def test_a_slice_is_the_prediction_of_the_model(opt, content):
     s = content.model.slices[0]
     k = int(content.model.order[0])
-    points = np.tile(content.evaluations.X[content.best], (len(s.axis.values), 1))
+    center = opt.space.numbers(content.recommended.x)[0]
+    points = np.tile(center, (len(s.axis.values), 1))
     points[:, k] = s.axis.values
-    surrogate = opt.surrogate()
+    surrogate = expecting_noise(opt.surrogate())
     U = opt.space.encode(opt.space.points(points))
     each = [p.predict(U) for p in surrogate.posteriors]
     w = surrogate.weights / surrogate.weights.sum()
@@ -183,6 +185,32 @@ def test_peeking_without_a_refit_leaves_the_model_as_it_stands(monkeypatch):
         opt.peek()
 
 
+def test_the_importance_is_that_of_the_run(opt, content):
+    here, there = opt.importance(n=100), content.model.importance
+    np.testing.assert_array_equal(here.total, there.total)
+    np.testing.assert_array_equal(here.upper, there.upper)
+    assert content.model.order[0] == here.total.argmax()
+
+
+@pytest.mark.statistical
+def test_a_report_on_noisy_values_expects_noise(rng):
+    opt = Optimizer([Real("dose", -1.7, 2.9)], seed=4, n_init=34, **CHEAP)
+    X = opt.ask(34)
+    sd = 0.8
+    opt.tell(X, (X[:, 0] - 0.4) ** 2 + sd * rng.standard_normal(34))
+    content = content_of(opt)
+    # The mean square of 30 residuals, a chi-square: false alarms below 1e-5.
+    assert 0.4 * sd < content.model.noise < 1.8 * sd
+    effect = content.model.effects[0]
+    truth = (effect.axis.values - 0.4) ** 2
+    error = effect.band.mid - (truth - truth.mean())
+    # About 4 of 34 degrees of freedom are fitted, so that 0.34 sd is expected; its
+    # square is a chi-square of 4, which exceeds 8.5 times its mean at a rate of 3e-7.
+    assert np.sqrt(np.mean(error**2)) < sd
+    # At least 25 of 34 values that were left out lie in 95 % intervals; binomial, 1e-6.
+    assert content.model.check.within[2] > 0.72
+
+
 def test_too_few_values_have_no_model_and_say_so():
     opt = Optimizer(SPACE, seed=3)
     assert "0 values" in content_of(opt).why
@@ -205,6 +233,7 @@ def test_a_method_without_a_model_gets_the_default_one():
     assert content.model.importance.total.argmax() == 0
 
 
+@pytest.mark.slow
 def test_outcomes_and_constraints_decide_the_best_point():
     opt = Optimizer(
         [Real("a", 0.1, 1.9), Real("b", -0.7, 0.6)],

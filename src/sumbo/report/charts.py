@@ -167,6 +167,7 @@ def curve(
     allowed: Bool[ndarray, " G"] | None = None,
     point: tuple[float, float] | None = None,
     rug: Any = (),
+    y_log: bool = False,
 ) -> str:
     """Return one curve with its band: a line, steps, or a mark per choice."""
     x, log = axis_range(axis)
@@ -181,6 +182,7 @@ def curve(
         ends,
         f"{axis.name}: {y_name}",
         x_log=log,
+        y_log=y_log,
         margins=margins,
         inset=inset,
     )
@@ -240,8 +242,14 @@ def _marks(p: Plot, axis: Axis, mid: Any, low: Any, high: Any, allowed: Any) -> 
     p.line(x, np.where(allowed, mid, np.nan), "mean")
 
 
-def shared_range(bands: list[Band]) -> tuple[float, float]:
+def shared_range(bands: list[Band], *, log: bool = False) -> tuple[float, float]:
     """Return a vertical range for several curves: all means, and most of the bands."""
+    if log:
+        # In logarithms; what is not positive is far below.
+        each = [[_logs(v) for v in (b.mid, b.low, b.high)] for b in bands]
+        bands = [Band(mid=m, low=lo, high=hi) for m, lo, hi in each]
+        low, high = shared_range(bands)
+        return 10.0**low, 10.0**high
     low = min(float(np.min(b.mid)) for b in bands)
     high = max(float(np.max(b.mid)) for b in bands)
     reach = 0.6 * (high - low)
@@ -251,12 +259,12 @@ def shared_range(bands: list[Band]) -> tuple[float, float]:
 
 
 # ---------------------------------------------------------------- the model's worth
-def predicted(check: Check) -> str:
+def predicted(check: Check, *, log: bool = False) -> str:
     """Return predictions against values, with intervals."""
-    low, high = value_range(check.observed, maximize=False)
-    low = min(low, *np.quantile(check.observed, [0.02, 0.98]))
-    ends = padded(float(low), float(high))
-    p = plot(430.0, 360.0, ends, ends, "Predicted against observed values")
+    low, high = float(check.observed.min()), float(check.observed.max())
+    ends = (low / 1.3, high * 1.3) if log else padded(low, high)
+    name = "Predicted against observed values"
+    p = plot(430.0, 360.0, ends, ends, name, x_log=log, y_log=log)
     p.axes("observed value", "predicted from all others")
     corner = (p.x(ends[0]), p.y(ends[0]), p.x(ends[1]), p.y(ends[1]))
     p.add('<path class="mark" d="M{:.1f} {:.1f}L{:.1f} {:.1f}"/>'.format(*corner))
@@ -331,6 +339,8 @@ def histogram(
         px = float(p.x(v))
         p.add(f'<path class="{kind}" d="M{px:.1f} {26 + 12 * k}V{p.y.a:.1f}"/>')
         right = px > (p.x.a + p.x.b) / 2
+        if len(marks) == 2 and p.x.a + 140 < px < p.x.b - 140:
+            right = v <= marks[1 - k][0] if v != marks[1 - k][0] else k == 0
         anchor = "end" if right else "start"
         px += -5 if right else 5
         p.text(px, 34 + 13 * k, name, "name", text_anchor=anchor)
@@ -345,6 +355,10 @@ def pace(times: Float[ndarray, " N"]) -> str:
     return f"{len(known)} values came in within {duration(float(np.ptp(known)))}"
 
 
-def slice_range(slices: list[Slice]) -> tuple[float, float]:
+def slice_range(slices: list[Slice], *, log: bool) -> tuple[float, float]:
     """Return the vertical range that all slices share."""
-    return shared_range([s.band for s in slices])
+    return shared_range([s.band for s in slices], log=log)
+
+
+def _logs(v: Float[ndarray, " n"]) -> Float[ndarray, " n"]:
+    return np.log10(np.maximum(v, 1e-300))

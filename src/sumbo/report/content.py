@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sumbo.errors import SumboError
-from sumbo.importance import Importance
+from sumbo.importance import Importance, importance_of
 from sumbo.optimizer import Optimizer
 from sumbo.optimizer.recommend import Recommendation
 from sumbo.report.ahead import Next, Optimum, next_of, optimum_of
@@ -30,7 +30,9 @@ from sumbo.report.model import (
 from sumbo.report.run import Evaluations, evaluations_of
 from sumbo.report.units import Units, units_of
 from sumbo.space import Categorical
+from sumbo.space.measure import measures_of
 from sumbo.surrogate import Surrogate
+from sumbo.surrogate.noise import expecting_noise
 from sumbo.typing import Float, Groups, Int, ndarray
 
 # Values with which a model is worth a look.
@@ -51,13 +53,15 @@ class Findings:
         importance: Sobol shares of the parameters, with intervals.
         order: The parameters, the most important one first.
         effects: Average effects of the first parameters in ``order``.
-        slices: Slices through the best point, of the same parameters.
+        slices: Slices through the recommended point, of the same parameters.
         contour: The prediction over the most important pair, if there are two.
         check: The leave-one-out predictions.
         structures: Plausible structures with their probabilities.
         together: How probable it is that two parameters act together.
         learned: Whether ``together`` was learned from the data.
         optimum: Joint draws of the optimum.
+        noise: The standard deviation of the noise that the model estimates, on the
+            scale of the effects.
     """
 
     units: Units
@@ -72,6 +76,7 @@ class Findings:
     together: Float[ndarray, "K K"]
     learned: bool
     optimum: Optimum
+    noise: float
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -131,7 +136,7 @@ def content_of(
     recommended = None if best is None else opt.recommend()
     model = None
     if surrogate is not None:
-        center = evaluations.X[_center(evaluations, best)]
+        center = _center(opt, evaluations, recommended)
         here = None if recommended is None else recommended.mean
         model = _learned(opt, surrogate, center, here, stand_in=stand_in)
     units = None if model is None else model.units
@@ -161,9 +166,13 @@ def _best_row(opt: Any, evaluations: Evaluations) -> int | None:
     return int(np.nanargmin(np.where(evaluations.feasible, sign * opt.y, np.nan)))
 
 
-def _center(evaluations: Evaluations, best: int | None) -> int:
-    """Return the row through which slices go: the best, or any that did not fail."""
-    return int(np.flatnonzero(np.isfinite(evaluations.y))[0]) if best is None else best
+def _center(
+    opt: Any, evaluations: Evaluations, recommended: Recommendation | None
+) -> Float[ndarray, " K"]:
+    """Return the point through which slices go: recommended, or not failed at least."""
+    if recommended is not None:
+        return opt.space.numbers(recommended.x)[0]
+    return evaluations.X[int(np.flatnonzero(np.isfinite(evaluations.y))[0])]
 
 
 def _surrogate(
@@ -176,10 +185,13 @@ def _surrogate(
         return None, False, f"There are {count} so far; a model needs {FEWEST} or more."
     if np.ptp(known) == 0:
         return None, False, "All values are equal, so there is nothing to model."
-    found = opt.surrogate()
-    if found is not None:
+    found, stand_in = opt.surrogate(), False
+    if found is None:
+        found, stand_in = _fitted_for_report(opt).surrogate(), True
+    elif opt.settings.get("fit") != "map":
         return found, False, ""
-    return _fitted_for_report(opt).surrogate(), True, ""
+    # As ``recommend`` does: pictures of a model that takes noise for shape mislead.
+    return None if found is None else expecting_noise(found), stand_in, ""
 
 
 def _fitted_for_report(opt: Any) -> Optimizer:
@@ -206,8 +218,13 @@ def _learned(
     stand_in: bool,
 ) -> Findings:
     space, units = opt.space, units_of(opt, surrogate)
-    source = _fitted_for_report(opt) if stand_in else opt
-    importance = source.importance(n=DRAWS)
+    importance = importance_of(
+        surrogate.posteriors,
+        measures_of(space),
+        space.names,
+        weights=surrogate.weights,
+        n=DRAWS,
+    )
     order = np.argsort(-importance.total, kind="stable")
     shown = order[: _panels(importance.upper)]
     structures = structures_of(surrogate, space)
@@ -233,7 +250,15 @@ def _learned(
         together=together,
         learned=learned,
         optimum=optimum_of(opt, surrogate, units, here),
+        noise=_noise(surrogate, units),
     )
+
+
+def _noise(surrogate: Surrogate, units: Units) -> float:
+    """Return the estimated standard deviation of the noise."""
+    w = surrogate.weights / surrogate.weights.sum()
+    variances = np.array([post.gp.noise for post in surrogate.posteriors])
+    return float(abs(units.scale) * np.sqrt(w @ variances))
 
 
 def _panels(upper: Float[ndarray, " K"]) -> int:

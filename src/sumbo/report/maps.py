@@ -17,7 +17,9 @@ SHADES = 12
 PIXELS = 192
 
 
-def contour(c: Contour, names: tuple[str, str], sign: float) -> str:
+def contour(
+    c: Contour, names: tuple[str, str], sign: float, *, log: bool = False
+) -> str:
     """Return the prediction over two parameters: bands of colour, numbers on them."""
     (x, x_log), (y, y_log) = axis_range(c.x), axis_range(c.y)
     p = plot(
@@ -30,8 +32,10 @@ def contour(c: Contour, names: tuple[str, str], sign: float) -> str:
         y_log=y_log,
         margins=(22.0, 74.0, 40.0, 70.0),
     )
-    low, high = value_range(c.mid.ravel(), maximize=sign < 0)
-    shade = np.clip((_stretched(c) - low) / ((high - low) or 1.0), 0.0, 1.0 - 1e-9)
+    level = np.log10(c.mid) if log else c.mid
+    low, high = value_range(level.ravel(), maximize=sign < 0)
+    shade = (_stretched(c, level) - low) / ((high - low) or 1.0)
+    shade = np.clip(shade, 0.0, 1.0 - 1e-9)
     deep = 1.0 - shade if sign > 0 else shade
     index = np.floor(np.clip(deep, 0, 1 - 1e-9) * SHADES).astype(int)
     index = np.where(_stretched_mask(c), index, SHADES)[::-1]
@@ -55,7 +59,7 @@ def contour(c: Contour, names: tuple[str, str], sign: float) -> str:
     )
     star = (float(p.x(c.at[0])), float(p.y(c.at[1])))
     p.add(f'<circle class="here" cx="{star[0]:.1f}" cy="{star[1]:.1f}" r="5.5"/>')
-    _key(p, low, high, sign)
+    _key(p, low, high, sign, log=log)
     p.attributes = _grid_attribute(p, c)
     return p.svg()
 
@@ -72,7 +76,7 @@ def _grid_attribute(p: Plot, c: Contour) -> str:
     return f' data-g="{escape(json.dumps(data))}"'
 
 
-def _key(p: Plot, low: float, high: float, sign: float) -> None:
+def _key(p: Plot, low: float, high: float, sign: float, *, log: bool) -> None:
     left, step = p.x.b + 16, (p.y.a - p.y.b) / SHADES
     for s, (r, g, b) in enumerate(_palette()):
         level = s if sign < 0 else SHADES - 1 - s
@@ -83,7 +87,7 @@ def _key(p: Plot, low: float, high: float, sign: float) -> None:
         )
     for v, py in ((low, p.y.a), ((low + high) / 2, None), (high, p.y.b)):
         at = (p.y.a + p.y.b) / 2 if py is None else py
-        p.text(left + 14, at + 3.5, shown(v, 3), "tick")
+        p.text(left + 14, at + 3.5, shown(10.0**v if log else v, 3), "tick")
 
 
 def _palette() -> list[tuple[int, int, int]]:
@@ -104,7 +108,7 @@ def _places(axis: Axis) -> tuple[Float[ndarray, " p"], bool]:
     return t * (n - 1), False
 
 
-def _stretched(c: Contour) -> Float[ndarray, "h w"]:
+def _stretched(c: Contour, f: Float[ndarray, "Y X"]) -> Float[ndarray, "h w"]:
     """Return the prediction at every pixel, by bilinear interpolation."""
     (u, _), (v, _) = _places(c.x), _places(c.y)
     i, j = (np.clip(np.floor(a).astype(int), 0, None) for a in (v, u))
@@ -113,7 +117,6 @@ def _stretched(c: Contour) -> Float[ndarray, "h w"]:
         np.minimum(j + 1, len(c.x.values) - 1),
     )
     s, t = (v - i)[:, None], (u - j)[None]
-    f = c.mid
     top = f[np.ix_(i, j)] * (1 - t) + f[np.ix_(i, j2)] * t
     return top * (1 - s) + (f[np.ix_(i2, j)] * (1 - t) + f[np.ix_(i2, j2)] * t) * s
 

@@ -7,6 +7,7 @@ from sumbo.report.content import Content, Findings
 from sumbo.report.model import IDLE, LEVELS
 from sumbo.report.numbers import percent, short, shown, span
 from sumbo.report.sections import NARROW
+from sumbo.typing import Float, ndarray
 
 # Bars and rows of the matrix that are shown at once.
 MOST_BARS, MOST_ROWS = 20, 20
@@ -208,8 +209,9 @@ def _faint(c: Content, m: Findings, k: int) -> str:
 
 
 def around(c: Content, m: Findings) -> str:
-    """Return slices through the best point, and the contour of the best pair."""
-    ends = charts.slice_range(m.slices)
+    """Return slices through the recommended point, and the contour of the best pair."""
+    log = all(positive(m, s.band.mid) for s in m.slices)
+    ends = charts.slice_range(m.slices, log=log)
     figures = []
     for s, k in zip(m.slices, m.order, strict=False):
         here = int(np.argmin(np.abs(s.axis.values - s.at)))
@@ -220,29 +222,35 @@ def around(c: Content, m: Findings) -> str:
             y_name="value",
             allowed=s.allowed,
             point=(s.at, float(s.band.mid[here])),
+            y_log=log,
         )
-        share = f"best at {charts.value_text(s.axis, here)}"
+        share = f"at {charts.value_text(s.axis, here)}"
         if s.axis.kind != "choice":
-            share = f"best at {shown(s.at)}"
+            share = f"at {shown(s.at)}"
         figures.append(html.figure(picture, html.name(c.names[k]), share))
     body = [html.grid(figures, 3), *_left_out(m, len(figures))]
     if m.contour is not None:
         i, j = m.contour.pair
         names = (c.names[i], c.names[j])
         sign = -1.0 if c.opt.maximize else 1.0
-        picture = maps.contour(m.contour, names, sign)
+        picture = maps.contour(m.contour, names, sign, log=positive(m, m.contour.mid))
         caption = f"{html.name(names[0])} and {html.name(names[1])}"
-        small = "predicted value, all other parameters as at the best point"
+        small = "predicted value, all other parameters as at the recommended point"
         body.append("<h3>The most important pair</h3>")
         body.append(html.grid([html.figure(picture, caption, small)], 2))
     lead = (
-        "The predicted value along each parameter, all others held at the best point "
-        "(the red dot), with 95 % intervals. A flat curve is a parameter that may be "
-        "set for other reasons."
+        "The predicted value along each parameter, all others held at the recommended "
+        "point (the red dot), with 95 % intervals. A flat curve is a parameter that "
+        "may be set for other reasons."
     )
     if not all(s.allowed.all() for s in m.slices):
         lead += " Dotted parts break a constraint."
-    return html.section("around", "Around the best point", lead, body)
+    return html.section("around", "Around the recommended point", lead, body)
+
+
+def positive(m: Findings, values: Float[ndarray, "..."]) -> bool:
+    """Return whether values are shown on a logarithmic axis, as the model sees them."""
+    return not m.units.linear and bool(np.min(values) > 0)
 
 
 def check(c: Content, m: Findings) -> str:
@@ -257,7 +265,10 @@ def check(c: Content, m: Findings) -> str:
         html.note(verdict, good=good),
         html.grid(
             [
-                html.figure(charts.predicted(k), "Predicted against observed"),
+                html.figure(
+                    charts.predicted(k, log=positive(m, k.observed)),
+                    "Predicted against observed",
+                ),
                 html.figure(charts.calibration(k), "Calibration"),
             ],
             2,
@@ -275,10 +286,12 @@ def check(c: Content, m: Findings) -> str:
 def _verdict(m: Findings) -> tuple[str, bool]:
     k = m.check
     share = max(0.0, k.explained)
+    unit = "" if m.units.linear else ", on the logarithmic scale"
     inside = percent(k.within[-1])
     fit = (
         f"The model explains {percent(share)} of the variance of values that it has "
-        f"not seen, and {inside} of them lie in their 95 % intervals."
+        f"not seen, and {inside} of them lie in their 95 % intervals. Noise is "
+        f"estimated to have a standard deviation of {shown(m.noise, 2)}{unit}."
     )
     if k.within[0] > 0.5 + 1.3 / np.sqrt(len(k.rows)):
         fit += " Its intervals are wider than needed: it is cautious."

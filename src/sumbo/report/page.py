@@ -27,7 +27,7 @@ NAV = (
     ("importance", "What matters"),
     ("effects", "Effects"),
     ("interactions", "Interactions"),
-    ("around", "Around the best"),
+    ("around", "Around the best point"),
     ("constraints", "Constraints"),
     ("check", "Model check"),
     ("next", "Next"),
