@@ -33,9 +33,14 @@ DESCRIPTIONS = {
 class Waves(Problem):
     """A sum of waves over pairs of neighbouring coordinates."""
 
-    groups: Groups  # the coordinates of each term
+    pairs: Groups  # the coordinates of each term
     frequencies: Float[ndarray, "M J 2"]
     phases: Float[ndarray, "M J"]
+
+    @property
+    def groups(self) -> Groups:
+        """The coordinates of each term."""
+        return self.pairs
 
     def evaluate(self, X: Float[ndarray, "n P"]) -> Float[ndarray, " n"]:
         """Return the sums; a point costs some microseconds."""
@@ -50,14 +55,14 @@ class Waves(Problem):
         slope = -np.sqrt(2 / WAVES) * np.sin(self._angles(x[None])[0])
         out = np.zeros(self.dim)
         for group, own in zip(
-            self.groups, np.einsum("mj,mjk->mk", slope, self.frequencies), strict=True
+            self.pairs, np.einsum("mj,mjk->mk", slope, self.frequencies), strict=True
         ):
             out[list(group)] += own
         return out
 
     def _angles(self, X: Float[ndarray, "n P"]) -> Float[ndarray, "n M J"]:
-        pairs = X[:, np.array(self.groups)]
-        return np.einsum("nmk,mjk->nmj", pairs, self.frequencies) + self.phases
+        places = X[:, np.array(self.pairs)]
+        return np.einsum("nmk,mjk->nmj", places, self.frequencies) + self.phases
 
 
 @problem(
@@ -98,7 +103,7 @@ def _waves(name: str, seed: Seed, groups: Groups) -> Waves:
         "parameters": tuple(f"x{p}" for p in range(P)),
         "description": DESCRIPTIONS[name],
         "cite": "wycoff2025",
-        "groups": groups,
+        "pairs": groups,
         "frequencies": rng.standard_normal((M, WAVES, 2)) / LENGTHSCALE,
         "phases": rng.uniform(0.0, 2 * np.pi, size=(M, WAVES)),
     }
@@ -129,7 +134,7 @@ def _tables(p: Waves, places: Float[ndarray, " G"]) -> list[Float[ndarray, "G G"
     """Return what each step from a coordinate to the next one costs on a grid."""
     out = [np.zeros((len(places), len(places))) for _ in range(p.dim - 1)]
     # cos(a + b + φ) = cos(a + φ) cos b − sin(a + φ) sin b: a product of matrices.
-    for (i, _), omega, phi in zip(p.groups, p.frequencies, p.phases, strict=True):
+    for (i, _), omega, phi in zip(p.pairs, p.frequencies, p.phases, strict=True):
         a, b = np.outer(places, omega[:, 0]) + phi, np.outer(places, omega[:, 1])
         own = np.cos(a) @ np.cos(b).T - np.sin(a) @ np.sin(b).T
         out[i] = np.sqrt(2 / WAVES) * own
