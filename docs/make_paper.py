@@ -9,24 +9,32 @@ import argparse
 import csv
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import spearmanr
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from make_results import fill, markdown
-from paper_claims import claims, share
+from paper_answer import (
+    correlation,
+    demonstration,
+    evidence,
+    percent,
+    progress,
+    ratio_text,
+    sensitivity,
+    share_text,
+    short,
+)
+from paper_claims import claims
 
 from sumbo.problems import get
 from sumbo.rng import rng_at
 from sumbo.study import charts, figures, statistics, tables
 from sumbo.study.comparison import contrasts, pooled
-from sumbo.study.results import Results, load, shared_replicates
-from sumbo.study.verdict import verdicts
+from sumbo.study.results import Results, load
 
 DOCS = Path(__file__).parent
 PAGE = DOCS / "results" / "paper.md"
@@ -41,50 +49,6 @@ FAMILIES = {
     "games": ("Games", ("push", "lunar", "rover")),
     "cosmology": ("Cosmology", ("desi", "kids-1000", "hsc-y3-shear")),
 }
-# Replicates that issue an answer: fewer are called preliminary. By method.
-WANTED = {"ts": 100, "ats": 100, "alcb2": 100, "qff": 100}
-WANTED |= {"dumbo": 30, "max": 30, "struct": 30}
-# On these, fewer replicates are planned, and of the three methods only.
-FEW = {"kids-1000": 10, "hsc-y3-shear": 3}
-
-
-# Shown, but part of no average: synthetic data.
-DEMONSTRATIONS = ("hsc-y3-shear",)
-
-
-def wanted(problem: str, method: str) -> int:
-    """Return how many replicates the finished study has of a method on a problem."""
-    if problem in FEW:
-        return FEW[problem] if method in ("ts", "ats", "alcb2") else 0
-    return WANTED.get(method, 0)
-
-
-def progress(results: Results) -> str:
-    """Return how much of the planned experiment is finished, in a box."""
-    plan = done = 0
-    for design in results.designs[:1]:
-        for batch, methods in design.methods.items():
-            for problem in design.problems:
-                for method in methods:
-                    runs = results.runs.get((problem, method, batch))
-                    aim = wanted(problem, method)
-                    plan += aim
-                    done += min(aim, len(runs.replicates) if runs else 0)
-    spent = tables.duration(results.cpu_seconds)
-    cpu = f"{results.done:,} runs, {spent} of CPU time for asking"
-    if done >= plan:
-        return f"The experiment is finished: {cpu}."
-    return (
-        f'!!! warning "Preliminary"\n\n    {done:,} of {plan:,} planned runs are '
-        f"finished ({done / plan:.1%}): {cpu}. Numbers, intervals and verdicts on this "
-        "page hold for these runs and will change until the experiment is finished."
-    )
-
-
-def answer(results: Results) -> str:
-    """Return the answer on ts and ats in sentences."""
-    (found,) = (v for v in verdicts(results) if (v.first, v.second) == ("ts", "ats"))
-    return "\n\n".join([f"**{found.headline}**", *found.sentences])
 
 
 def claims_table(results: Results) -> str:
@@ -94,23 +58,17 @@ def claims_table(results: Results) -> str:
 
 
 def pairs(results: Results) -> str:
-    """Return the pooled comparisons of all pairs of ts, ats and alcb2."""
+    """Return the pooled comparisons of ts, ats and alcb2."""
     rows = []
     for first, second in (("ts", "ats"), ("alcb2", "ts"), ("alcb2", "ats")):
         for p in pooled(results, first, second):
-            anywhere = "–"
-            if p.share_anywhere:
-                anywhere = "{:.0%} to {:.0%}".format(*p.share_anywhere)
-            visible = "–" if p.visible is None else f"{p.visible:.1%}"
-            equal = (
-                "–" if p.share is None else tables.probability(p.share.equivalence_p)
-            )
             pair = f"`{first}` against `{second}`"
-            row = [str(p.batch), pair, str(p.problems), share(p)]
-            rows.append([*row, anywhere, equal, visible])
-    header = ["batch", "pair", "problems", "first method ahead"]
-    header += ["other problems", "equivalence p", "seen with 80 %"]
-    return markdown(header, rows)
+            row = [str(p.batch), pair, str(p.problems), str(p.wins + p.losses)]
+            row += [share_text(p.share), ratio_text(p.ratio)]
+            equal = p.share and tables.probability(p.share.equivalence_p)
+            rows.append([*row, equal or "–", percent(p.visible)])
+    header = ["batch", "pair", "problems", "pairs", "share won", "gap ratio"]
+    return markdown([*header, "equivalence p", "seen with 80 %"], rows)
 
 
 def single(results: Results, batch: int) -> str:
@@ -157,28 +115,6 @@ def measure_random_search(problem: str, functions: int = 300) -> str:
     return f"{np.median(np.min(found, axis=1)):.4g}"
 
 
-def correlation(results: Results) -> str:
-    """Return how the final values of ts and ats of a replicate go together."""
-    rows = []
-    for batch in results.batches:
-        found = []
-        for problem in results.problems:
-            runs = results.of(problem, batch)
-            if {"ts", "ats"} <= set(runs):
-                a, b = shared_replicates(runs["ts"], runs["ats"])
-                if len(a) >= 5:
-                    rho = float(np.asarray(spearmanr(a[:, -1], b[:, -1]))[0])
-                    found.append((rho, len(a)))
-        if found:
-            rho, counts = np.array(found).T
-            mean = f"{np.average(rho, weights=counts):.2f}"
-            span = f"{rho.min():.2f} to {rho.max():.2f}"
-            rows.append([str(batch), str(len(found)), mean, span])
-    if not rows:
-        return "No problem has five pairs yet."
-    return markdown(["batch", "problems", "mean correlation", "range"], rows)
-
-
 def cpu(results: Results) -> str:
     """Return CPU seconds of all asks of a run, the median and the sum over runs."""
     rows, total = [], 0.0
@@ -193,7 +129,8 @@ def cpu(results: Results) -> str:
             rows.append([*row, f"{spent.max():.2g} s", f"{spent.sum() / 3600:.2f} h"])
     rows.append(["all", "", str(results.done), "", "", f"{total / 3600:.2f} h"])
     header = ["method", "batch", "runs", "median run", "longest run", "all runs"]
-    return markdown(header, rows)
+    made = (f"`{name}` ({count:,} runs)" for name, count in results.revisions.items())
+    return f"{markdown(header, rows)}\n\nRevisions of the code: {', '.join(made)}."
 
 
 def family(results: Results, name: str) -> str:
@@ -283,25 +220,27 @@ def _coverages(counts: Sequence[int]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def blocks_of(results: Results) -> Mapping[str, Callable[[], str]]:
-    """Return what the page is filled with, by marker."""
-    averaged = replace(
-        results,
-        runs={k: r for k, r in results.runs.items() if k[0] not in DEMONSTRATIONS},
-    )
+def blocks_of(results: Results, folder: Path) -> Mapping[str, Callable[[], str]]:
+    """Return what the page is filled with, by marker.
+
+    ``folder`` is where the rows are; other studies of the question lie beside it.
+    """
     blocks: dict[str, Callable[[], str]] = {
         "progress": partial(progress, results),
-        "answer": partial(answer, averaged),
-        "claims": partial(claims_table, averaged),
-        "pairs": partial(pairs, averaged),
-        "correlation": partial(correlation, averaged),
+        "answer": partial(short, results),
+        "evidence": partial(evidence, results),
+        "sensitivity": partial(sensitivity, results, folder),
+        "demonstration": partial(demonstration, folder),
+        "claims": partial(claims_table, results),
+        "pairs": partial(pairs, results),
+        "correlation": partial(correlation, results, folder),
         "cpu": partial(cpu, results),
-        "figure ranks": partial(ranks, averaged),
+        "figure ranks": partial(ranks, results),
     }
     blocks |= {f"figure {name}": partial(family, results, name) for name in FAMILIES}
     for batch in (1, 10):
         if batch in results.batches:
-            blocks[f"single {batch}"] = partial(single, averaged, batch)
+            blocks[f"single {batch}"] = partial(single, results, batch)
             blocks[f"medians {batch}"] = partial(medians, results, batch)
             blocks[f"figure boxes {batch}"] = partial(boxes, results, batch)
             blocks[f"figure differences {batch}"] = partial(differences, results, batch)
@@ -314,7 +253,7 @@ def main() -> None:
     parser.add_argument("rows", type=Path, help="folder of the rows")
     parser.add_argument("--only", nargs="+", help="some of the blocks")
     given = parser.parse_args()
-    blocks = blocks_of(load(given.rows))
+    blocks = blocks_of(load(given.rows), given.rows)
     unknown = set(given.only or ()) - set(blocks)
     if unknown:
         parser.error(f"--only {' '.join(sorted(unknown))}: there is {list(blocks)}.")

@@ -34,7 +34,7 @@ def script(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "FIGURES", tmp_path / "figures")
     shutil.copy(DOCS / "results" / "paper.md", module.PAGE)
     yield module
-    for name in ("make_results", "paper_claims"):
+    for name in ("make_results", "paper_answer", "paper_claims"):
         sys.modules.pop(name, None)
 
 
@@ -78,7 +78,13 @@ def test_page_is_recomputed_from_rows(script, rows, monkeypatch):
     assert "Preliminary" in block(page, "progress")
     (row,) = lines_with(block(page, "pairs"), "| 1 | `ts` against `ats` |")
     # 24 of 24 pairs: the lower end is 0.025^(1/24).
-    assert "100.0% (85.8% to 100.0%) of 24 pairs won" in row
+    assert "| 24 | 100.0 % (85.8 to 100.0) |" in row
+    first, second = block(page, "answer").splitlines()
+    assert first.startswith("- Batch size 1: **something is lost.** `ts` ended below")
+    assert second.startswith("- Batch size 10: **something is lost.** `ts`")
+    evidence = block(page, "evidence")
+    assert "| pairs per problem | 8 | 8 |" in evidence
+    assert "| 24 / 0 / 0 | 24 / 0 / 0 |" in evidence
     (row,) = lines_with(block(page, "medians 10"), "| rover |")
     # The median of 3.5 + 0.125 r over r = 0 … 7.
     assert row == "| rover | 3.938 (8) | 4.188 (8) | 3.438 (8) | 5.938 (8) | 7.821 |"
@@ -99,16 +105,30 @@ def test_page_is_recomputed_from_rows(script, rows, monkeypatch):
     assert "no finished runs yet" in block(page, "figure levy")
 
 
-def test_demonstration_is_in_no_average(script, rows):
+def test_other_studies_join_when_their_rows_are_there(script, rows):
+    answer = importlib.import_module("paper_answer")
     results = load(rows)
-    runs = {("hsc-y3-shear", *key[1:]): r for key, r in results.runs.items()}
-    demo = replace(
-        results,
-        designs=(replace(results.designs[0], problems=("hsc-y3-shear",)),),
-        runs=runs,
-    )
-    assert "–" not in script.blocks_of(demo)["medians 1"]().splitlines()[2][:40]
-    assert len(script.blocks_of(demo)["pairs"]().splitlines()) == 2
+    assert "Not run yet: start values" in answer.sensitivity(results, rows)
+    assert answer.demonstration(rows) == "Not run yet."
+    shutil.copytree(rows, rows.parent / "known-structure")
+    shutil.copytree(rows, rows.parent / "hsc-synthetic")
+    text = answer.sensitivity(results, rows)
+    # Only the synthetic function counts: 8 pairs of one problem.
+    (row, _) = lines_with(text, "| true groups, a proper fit and local search |")
+    assert "| 1 | 1 | 8 | 100.0 % (63.1 to 100.0) |" in row
+    assert "true groups" not in text.split("Not run yet")[1]
+    table = answer.demonstration(rows)
+    assert len(lines_with(table, "| ts | 1 | 8 |")) == len(PROBLEMS)
+
+
+def test_separate_seeds_stand_beside_common_ones(script, rows):
+    answer = importlib.import_module("paper_answer")
+    results = load(rows)
+    (row, _) = lines_with(answer.correlation(results, rows), "1.00 (1.00 to 1.00)")
+    assert row == "| 1 | 1.00 (1.00 to 1.00) | 3 | – | – |"
+    shutil.copytree(rows, rows.parent / "separate-seeds")
+    (row, _) = lines_with(answer.correlation(results, rows), "1.00 (1.00 to 1.00)")
+    assert row == "| 1 | 1.00 (1.00 to 1.00) | 3 | 1.00 (1.00 to 1.00) | 3 |"
 
 
 def compared(script, wins, losses):
@@ -144,12 +164,32 @@ def test_verdicts_follow_from_the_numbers(script, wins, losses, ahead, level):
     assert claims.level(found).startswith(level)
 
 
+@pytest.mark.parametrize(
+    ("wins", "losses", "finished", "said"),
+    [
+        (730, 570, True, "something is lost"),
+        (570, 730, True, "something is gained"),
+        (655, 645, True, "next to nothing is lost"),
+        (15, 11, False, "no loss was seen so far"),
+        (15, 11, True, "no loss was seen."),
+        (2, 1, False, "too few runs for an answer (3 pairs of runs)"),
+        (0, 0, False, "all 0 pairs of runs ended equal"),
+    ],
+)
+def test_first_paragraph_says_what_the_numbers_allow(
+    script, wins, losses, finished, said
+):
+    answer = importlib.import_module("paper_answer")
+    found = compared(script, wins, losses)
+    assert said in answer.sentence(found, finished=finished)
+
+
 @pytest.mark.skipif(
     not (ROOT / "results" / "paper").exists(), reason="the rows are not in this copy"
 )
 def test_committed_rows_give_a_part_of_the_page(script):
     results = load(ROOT / "results" / "paper")
-    blocks = script.blocks_of(results)
+    blocks = script.blocks_of(results, ROOT / "results" / "paper")
     page = (DOCS / "results" / "paper.md").read_text("utf-8")
-    for name in ("progress", "pairs", "medians 1", "single 10"):
+    for name in ("answer", "progress", "pairs", "medians 1", "single 10"):
         assert block(page, name) == blocks[name]()
