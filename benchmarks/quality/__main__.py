@@ -83,6 +83,7 @@ def measure(given: argparse.Namespace) -> Summary:
         jobs=given.jobs,
         timeout=given.timeout,
         retry_failed=given.retry_failed,
+        done=[folder for folder in given.done if folder.exists()],
     )
 
 
@@ -100,6 +101,13 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     runner.add_argument("--batch", type=int, help="one batch size; default all")
     runner.add_argument("--replicates", help="for example 0:5; default all")
     runner.add_argument("--jobs", type=int, default=1, help="number of processes")
+    runner.add_argument(
+        "--done",
+        type=Path,
+        nargs="*",
+        default=[],
+        help="folders of rows whose runs are not repeated",
+    )
     runner.add_argument("--timeout", type=float, help="limit for one run, in seconds")
     runner.add_argument(
         "--retry-failed", action="store_true", help="also run cells that failed"

@@ -29,6 +29,14 @@ NEEDS = {
     "optuna-gp": ("optuna", "torch"),
     "optuna-gp-exact": ("optuna", "torch"),
     "botorch-logei": ("botorch",),
+    "botorch-map-saas": ("botorch",),
+    "botorch-orthogonal": ("botorch",),
+    "botorch-msr": ("botorch",),
+    "turbo-1": ("botorch",),
+    "ax-quality": ("ax",),
+    "pycma": ("cma",),
+    "hebo": ("hebo",),
+    "smac": ("smac",),
 }
 # Number of Optuna studies kept in memory. A process runs its cells one by one.
 _KEPT_RUNS = 4
@@ -237,6 +245,7 @@ class BoTorchLogEI(Method):
 
     cite: ClassVar[str] = "botorch2020"
     label: ClassVar[str] = "BoTorch LogEI"
+    search: ClassVar[Mapping[str, Any]] = {}  # options of the search
 
     def __post_init__(self) -> None:
         _import_torch()
@@ -251,19 +260,14 @@ class BoTorchLogEI(Method):
             LogExpectedImprovement,
             qLogExpectedImprovement,
         )
-        from botorch.fit import fit_gpytorch_mll
-        from botorch.models import SingleTaskGP
-        from botorch.models.transforms import Standardize
         from botorch.optim import optimize_acqf
-        from gpytorch.mlls import ExactMarginalLogLikelihood
 
         torch.manual_seed(int(rng.integers(2**31)))
         U, Y = torch.tensor(data.U), -torch.tensor(data.y)[:, None]  # BoTorch maximises
         box = torch.tensor([[0.0], [1.0]], dtype=U.dtype).expand(2, data.domain.dim)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = SingleTaskGP(U, Y, outcome_transform=Standardize(m=1))
-            fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+            model = self.model(U, Y)
             kind = LogExpectedImprovement if q == 1 else qLogExpectedImprovement
             found, _ = optimize_acqf(
                 kind(model, best_f=Y.max()),
@@ -272,8 +276,20 @@ class BoTorchLogEI(Method):
                 num_restarts=self.restarts if q == 1 else self.batch_restarts,
                 raw_samples=self.raw_samples if q == 1 else self.batch_raw_samples,
                 sequential=q > 1,
+                options=dict(self.search),
             )
         return data.domain.snap(found.detach().numpy()), state, Info()
+
+    def model(self, U: Any, Y: Any) -> Any:
+        """Return the fitted model of tensors, which maximises."""
+        from botorch.fit import fit_gpytorch_mll
+        from botorch.models import SingleTaskGP
+        from botorch.models.transforms import Standardize
+        from gpytorch.mlls import ExactMarginalLogLikelihood
+
+        model = SingleTaskGP(U, Y, outcome_transform=Standardize(m=1))
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        return model
 
 
 def _space(data: Data) -> Space:
