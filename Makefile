@@ -7,7 +7,7 @@ EXTRAS := plots,games,cosmology,study,cluster,optuna,sklearn
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-lowest lint bench bench-rivals quality faults statistical results notebooks docs paper dist rivals test-bridges test-storage test-browser pin clean
+.PHONY: help demo test test-lowest lint bench bench-rivals quality faults statistical results notebooks docs paper dist rivals suites test-suites test-bridges test-storage test-browser pin clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -33,6 +33,11 @@ test-lowest: .venv-lowest/.ready  ## the quick suite with the lowest versions th
 	.venv-lowest/bin/python -m pytest -n 2 -W default -m "not slow and not statistical"
 
 rivals: .venv-rivals/.ready  ## BoTorch and Optuna in an environment of their own, for bench
+
+suites: .venv-suites/.ready .venv-hebo/.ready .venv-smac/.ready  ## public suites, and the rivals that run on them
+
+test-suites: .venv-suites/.ready  ## the contract tests of the public suites
+	.venv-suites/bin/python -m pytest tests/benchmarks/test_suites.py
 
 test-bridges: .venv-rivals/.ready  ## the bridges to BoTorch and Ax, in the rivals' environment
 	.venv-rivals/bin/python -m pytest tests/bridges
@@ -115,6 +120,29 @@ $(VENV)/.paper: $(VENV)/.venv pyproject.toml constraints.txt
 	.venv-rivals/bin/pip install --quiet torch==2.13.0
 	.venv-rivals/bin/pip install --quiet botorch==0.18.1 ax-platform==1.3.1 optuna==5.0.0 greenlet cmaes
 	.venv-rivals/bin/pip install --quiet pytest hypothesis beartype -e ".[games]"
+	touch $@
+
+# Three environments: HEBO and SMAC want other versions of what the rest needs. Each has
+# the suites, so that a rival runs from its own environment into the same folder.
+.venv-suites/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-suites
+	.venv-suites/bin/pip install --quiet torch==2.13.0
+	.venv-suites/bin/pip install --quiet "botorch[fully_bayesian]==0.18.1" ax-platform==1.3.1 optuna==5.0.0 greenlet cmaes cma==4.5.0
+	.venv-suites/bin/pip install --quiet pytest hypothesis beartype -e ".[suites,study]"
+	touch $@
+
+# HEBO's own pins want an old NumPy, but it runs with a new one.
+.venv-hebo/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-hebo
+	.venv-hebo/bin/pip install --quiet torch==2.13.0
+	.venv-hebo/bin/pip install --quiet pymoo disjoint-set catboost GPy gpytorch pandas
+	.venv-hebo/bin/pip install --quiet --no-deps hebo==0.3.6
+	.venv-hebo/bin/pip install --quiet -e ".[suites,study]"
+	touch $@
+
+.venv-smac/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-smac
+	.venv-smac/bin/pip install --quiet smac==2.4.1 -e ".[suites,study]"
 	touch $@
 
 pin:  ## write constraints.txt anew from a fresh environment

@@ -22,21 +22,14 @@ from sumbo.space import Categorical, Integer, Real, Space
 from sumbo.state import State
 from sumbo.typing import Float, ndarray
 
-# Libraries that a rival needs; methods that are not listed need only sumbo.
+# Libraries that a rival needs; methods that are not listed need only sumbo. Modules of
+# other benchmarks add theirs.
 NEEDS = {
     "optuna-tpe": ("optuna",),
     "optuna-cmaes": ("optuna", "cmaes"),
     "optuna-gp": ("optuna", "torch"),
     "optuna-gp-exact": ("optuna", "torch"),
     "botorch-logei": ("botorch",),
-    "botorch-map-saas": ("botorch",),
-    "botorch-orthogonal": ("botorch",),
-    "botorch-msr": ("botorch",),
-    "turbo-1": ("botorch",),
-    "ax-quality": ("ax",),
-    "pycma": ("cma",),
-    "hebo": ("hebo",),
-    "smac": ("smac",),
 }
 # Number of Optuna studies kept in memory. A process runs its cells one by one.
 _KEPT_RUNS = 4

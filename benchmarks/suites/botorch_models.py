@@ -8,12 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from benchmarks.quality.rivals import BoTorchLogEI
+from benchmarks.quality.rivals import NEEDS, BoTorchLogEI
 from benchmarks.suites.sessions import InMemory, space_of
 from sumbo.data import Data
 from sumbo.methods.base import METHODS
 from sumbo.space import Categorical, Integer, Space
 from sumbo.typing import Float, ndarray
+
+for _name in ("botorch-map-saas", "botorch-orthogonal", "botorch-msr"):
+    NEEDS[_name] = ("botorch",)
+NEEDS["ax-quality"] = ("ax", "numpyro")
 
 
 @METHODS.register("botorch-map-saas")
@@ -131,7 +135,9 @@ def _parameter(p: Any) -> Any:
     from ax.api.configs import ChoiceParameterConfig, RangeParameterConfig
 
     if isinstance(p, Categorical):
-        kind = {str: "str", bool: "bool", int: "int", float: "float"}[type(p.choices[0])]
+        kind = {str: "str", bool: "bool", int: "int", float: "float"}[
+            type(p.choices[0])
+        ]
         return ChoiceParameterConfig(
             name=p.name, values=list(p.choices), parameter_type=kind, is_ordered=False
         )

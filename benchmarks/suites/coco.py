@@ -165,7 +165,9 @@ def coco(suite: str, function: int, seed: Seed) -> Coco:
     names = tuple(f"x{i + 1}" for i in range(dim))
     kinds = Space.of(
         [
-            Integer(name, int(a), int(b)) if i < whole else Real(name, float(a), float(b))
+            Integer(name, int(a), int(b))
+            if i < whole
+            else Real(name, float(a), float(b))
             for whole in (handle.number_of_integer_variables,)
             for i, (name, a, b) in enumerate(zip(names, lo, hi, strict=True))
         ]

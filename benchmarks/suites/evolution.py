@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from benchmarks.quality.rivals import NEEDS
 from benchmarks.suites.sessions import InMemory, space_of
 from sumbo.data import Data
 from sumbo.methods.base import METHODS
@@ -74,6 +75,9 @@ class _Evolution:
     def _generation(self) -> None:
         self.asked, self.values = self.strategy.ask(), []
         self.waiting = deque(np.asarray(z) for z in self.asked)
+
+
+NEEDS["pycma"] = ("cma",)
 
 
 @METHODS.register("pycma")

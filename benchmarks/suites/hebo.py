@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from benchmarks.quality.rivals import NEEDS
 from benchmarks.suites.sessions import InMemory, space_of
 from sumbo.data import Data
 from sumbo.methods.base import METHODS
@@ -19,7 +20,7 @@ class _Hebo:
         from hebo.design_space.design_space import DesignSpace
         from hebo.optimizers.hebo import HEBO
 
-        np.random.seed(seed % 2**32)  # noqa: NPY002 - the library draws from it
+        np.random.seed(seed % 2**32)  # noqa: NPY002, TID251 - the library draws from it
         torch.manual_seed(seed)
         self.space = space
         parsed = DesignSpace().parse([_parameter(p) for p in space.parameters])
@@ -27,9 +28,9 @@ class _Hebo:
 
     def observe(self, U: Float[ndarray, "n P"], y: Float[ndarray, " n"]) -> None:
         """Take in values."""
-        import pandas
+        import pandas as pd
 
-        frame = pandas.DataFrame(self.space.as_dicts(self.space.decode(U)))
+        frame = pd.DataFrame(self.space.as_dicts(self.space.decode(U)))
         self.optimizer.observe(frame, y[:, None])
 
     def suggest(self, q: int) -> Float[ndarray, "q P"]:
@@ -45,6 +46,9 @@ def _parameter(p: Any) -> dict[str, Any]:
     if p.log:
         kind = "pow_int" if isinstance(p, Integer) else "pow"
     return {"name": p.name, "type": kind, "lb": p.lo, "ub": p.hi, "base": 10}
+
+
+NEEDS["hebo"] = ("hebo",)
 
 
 @METHODS.register("hebo")

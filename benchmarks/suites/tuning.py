@@ -171,8 +171,6 @@ def _whole(space: Space, X: Float[ndarray, "n P"]) -> Float[ndarray, "n P"]:
     return np.where(whole, np.rint(X), X)
 
 
-
-
 def _maker(name: str) -> Callable[..., Tuning]:
     task = TASKS[name]
 

@@ -1,11 +1,12 @@
 """TuRBO-1 of [eriksson2019], written from the paper on parts of BoTorch.
 
-The numbers are those of the paper and its supplement: a Matérn kernel with one
-length-scale per coordinate in [0.005, 2], signal variance in [0.05, 20], noise variance
-in [0.0005, 0.1]; a region whose side starts at 0.8, doubles after 3 successes up to 1.6,
-halves after P / q failures, and is given up below 2⁻⁷; min(100 P, 5000) Sobol candidates
-that differ from the centre in each coordinate with probability min(1, 20 / P), of which
-a posterior draw chooses. After a restart there are 2 P new points, a Latin hypercube.
+The numbers are those of the paper and its supplement. The kernel is a Matérn kernel
+with one length-scale per coordinate in [0.005, 2], the signal variance lies in [0.05,
+20] and the noise variance in [0.0005, 0.1]. The side of the region starts at 0.8,
+doubles after 3 successes up to 1.6, and halves after P / q failures, P at least 4;
+below 2⁻⁷ the search restarts with 2 P points, a Latin hypercube. There are min(100 P,
+5000) Sobol candidates, which differ from the centre in each coordinate with probability
+min(1, 20 / P). A posterior draw chooses among them.
 """
 
 import math
@@ -17,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.stats import qmc
 
+from benchmarks.quality.rivals import NEEDS
 from sumbo.data import Data
 from sumbo.methods.base import METHODS, Info, Method
 from sumbo.state import State
@@ -47,6 +49,9 @@ class RegionState(State):
     won: int = 0
     lost: int = 0
     length: float = LENGTH
+
+
+NEEDS["turbo-1"] = ("botorch",)
 
 
 @METHODS.register("turbo-1")
