@@ -156,10 +156,7 @@ class AxQuality(InMemory):
     cite: ClassVar[str] = "olson2025"
     label: ClassVar[str] = "Ax, quality"
 
-    def __post_init__(self) -> None:
-        import_module("torch").set_num_threads(1)
-        import_module("ax")
-
     def session(self, seed: int, data: Data) -> _Ax:
-        """Return a new run."""
+        """Return a new run; the first ask includes some seconds for importing Ax."""
+        import_module("torch").set_num_threads(1)
         return _Ax(space_of(data), seed)

@@ -101,7 +101,7 @@ assert AdditiveGPRegressor().fit(X, X[:, 0] - X[:, 1] ** 2).predict(X).shape == 
 """,
 }
 # Tested by a target of its own, which brings a gigabyte of libraries.
-ELSEWHERE = {"botorch"}
+ELSEWHERE = {"botorch", "suites"}
 
 
 @dataclass(frozen=True, kw_only=True)
