@@ -11,6 +11,7 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from sumbo.cli import app
+from sumbo.cli.app import command as imported
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -118,7 +119,11 @@ def unknown_options(words: list[str]) -> list[str]:
     command: Any = get_command(app)
     rest = words[1:]
     while rest and rest[0] in getattr(command, "commands", {}):
-        command, rest = command.commands[rest[0]], rest[1:]
+        # Commands of the top level are imported when they are called.
+        command = command.commands[rest[0]]
+        if len(words) - len(rest) == 1:
+            command = imported(rest[0])
+        rest = rest[1:]
     known = {name for p in command.params for name in (*p.opts, *p.secondary_opts)}
     given = {word.partition("=")[0] for word in rest if word.startswith("-")}
     return sorted(given - known - {"-h", "--help", "-"})

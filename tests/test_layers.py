@@ -7,8 +7,11 @@ import sumbo
 
 ROOT = Path(sumbo.__file__).parent
 # The registries, and what imports modules of others: Cython functions of SciPy,
-# simulators of problems, CosmoSIS, and what a study names.
+# simulators of problems, CosmoSIS, and what a study names. The package and the command
+# line import their own parts by name, when these are first used.
 IMPORTERS = {
+    "__init__.py",
+    "cli/app.py",
     "registry.py",
     "linalg.py",
     "problems/base.py",

@@ -17,6 +17,7 @@ from sumbo.optimizer import Optimizer
 from sumbo.problems import PROBLEMS
 from sumbo.space import Space
 from sumbo.study.cell import initial_points, run_cell
+from sumbo.study.design import select
 from sumbo.study.reading import load_design
 from sumbo.study.results import load
 from sumbo.study.storage import decode, encode, write_design, write_record
@@ -344,7 +345,7 @@ def test_command_runs_what_is_missing_and_reports(
 
 def test_records_to_be_run_again_are_kept(quality, tmp_path):
     design = load_design(DESIGN)
-    design = replace(design, part=replace(design.part, methods=("ts",)))
+    design = select(design, methods=("ts",))
     cells = [cell_of("levy2", "ts"), cell_of("levy2", "optuna-gp")]
     (tmp_path / "records").mkdir()
     for content in ("first", "second"):

@@ -321,6 +321,15 @@ def test_every_figure_can_be_made_again(tmp_path, monkeypatch):
 # ---------------------------------------------------------------- workflows
 
 
+# What a runner does without make: Windows has none, and system packages come before.
+WITHOUT_MAKE = {
+    'python -m pip install --upgrade "pip>=25.1"',
+    'python -m pip install -e ".[plots,study,optuna,sklearn]" --group test',
+    'python -m pytest -n 2 -m "not slow and not statistical" --ignore tests/docs',
+    "sudo apt-get update && sudo apt-get install -y postgresql",
+}
+
+
 def test_workflows_only_call_the_makefile():
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M))
     files = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -328,7 +337,7 @@ def test_workflows_only_call_the_makefile():
     for path in files:
         runs = re.findall(r"^\s*(?:- )?run: (.*)$", path.read_text("utf-8"), re.M)
         assert runs, path
-        for run in runs:
+        for run in set(runs) - WITHOUT_MAKE:
             words = run.split()
             assert words[0] == "make", f"{path.name}: {run}"
             assert set(words[1:]) <= targets, f"{path.name}: no target for {run}"

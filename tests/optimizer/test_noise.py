@@ -23,7 +23,7 @@ from sumbo.surrogate.transform import first_model
 from sumbo.testing import scenes
 
 SMALL = [Integer("a", 1, 3), Integer("b", 2, 5)]
-USES_NOISE = ("alcb2", "ats", "logei", "ts")
+USES_NOISE = ("alcb2", "ats", "logei", "rducb", "ts")
 
 
 def level(x):

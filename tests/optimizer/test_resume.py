@@ -236,12 +236,14 @@ def test_a_killed_run_leaves_files_that_the_next_save_does_not_trip_over(tmp_pat
 
 # ---------------------------------------------------------------------- times
 def test_values_carry_the_time_at_which_they_were_told(tmp_path, monkeypatch):
-    clock = iter([1.7e9, 1.7e9 + 40.5])
-    monkeypatch.setattr("sumbo.optimizer.asktell.time.time", lambda: next(clock))
+    # The clock stands still between two tells: logging reads it, too.
+    now = 1.7e9
+    monkeypatch.setattr("sumbo.optimizer.asktell.time.time", lambda: now)
     opt = Optimizer(SCENE, seed=7, n_init=5)
     X = opt.ask(3)
     opt.tell(X[0], 2.5, earlier=True)
     opt.tell(X[1], 3.5)
+    now += 40.5
     opt.tell(X[2], failed=True)
     opt.save(tmp_path / "run.npz")
     times = Optimizer.load(tmp_path / "run.npz").times

@@ -121,7 +121,9 @@ def test_the_papers_settings_name_the_kernel():
     with_kernel = [n for n in names() if hasattr(make(n), "kernel")]
     assert set(with_kernel) >= {"logei", "ts", "ats", "alcb2"}
     for name in with_kernel:
-        assert make(name, preset="paper").kernel == "matern52"
+        # The paper compares none of the methods on random forests; theirs is the rbf.
+        wanted = "rbf" if name == "rducb" else "matern52"
+        assert make(name, preset="paper").kernel == wanted
 
 
 # ---------------------------------------------------------------------- starts of Adam

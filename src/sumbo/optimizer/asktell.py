@@ -239,7 +239,7 @@ class Optimizer(RunView):
         if np.isfinite(told.noise).any() and not self._engine.method.uses_noise:
             msg = (
                 f"method={self.method_name!r} estimates the noise itself: noise= is "
-                "kept, but not used. Methods that use it: logei, ts, ats, alcb2."
+                "kept, but not used. Methods that use it: logei, ts, ats, alcb2, rducb."
             )
             warnings.warn(msg, stacklevel=2)
 

@@ -1,6 +1,6 @@
 """What can be read of a run: observations, settings, the model, recommendations."""
 
-import importlib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,15 @@ from sumbo.optimizer.files import name_of
 from sumbo.optimizer.predict import Prediction, predicted
 from sumbo.optimizer.recommend import Recommendation, recommended_row
 from sumbo.optimizer.violation import best_row, feasible_values
+from sumbo.registry import Registry
 from sumbo.space import Outcome, Space
 from sumbo.space.measure import measures_of
 from sumbo.surrogate import Surrogate
 from sumbo.surrogate.noise import expecting_noise
 from sumbo.typing import Float, Groups, ndarray
 
+# The layer above writes reports; runs find it here.
+REPORTS: Registry[Callable[..., Path]] = Registry("report", "sumbo.report")
 # More new observations before a refit than any run has.
 NEVER = 2**31
 
@@ -320,8 +323,8 @@ class RunView:
         Raises:
             ArgumentError: If the file cannot be written.
         """
-        report = importlib.import_module("sumbo.report")  # a layer above
-        return report.write_report(self, path, title=title, message=message)
+        write = REPORTS.get("html")
+        return write(self, path, title=title, message=message)
 
     def peek(self, *, refit: bool = True) -> ndarray:
         """Return the point that ``ask()`` would return now; the run does not change.

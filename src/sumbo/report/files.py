@@ -10,6 +10,7 @@ from typing import Any
 from sumbo import checkpoint
 from sumbo.errors import ArgumentError, CheckpointError, require_path
 from sumbo.optimizer import Optimizer
+from sumbo.optimizer.view import REPORTS
 from sumbo.report.content import content_of, require_run
 from sumbo.report.page import render
 from sumbo.space import Feasible
@@ -20,6 +21,7 @@ LOOK, RELOAD = 1.0, 5
 BUSY = 0.2
 
 
+@REPORTS.register("html")
 def write_report(
     run: Any, path: str | os.PathLike[str], *, title: str = "", message: str = ""
 ) -> Path:
