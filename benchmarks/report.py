@@ -34,9 +34,10 @@ TITLES = {
 HEAD = """\
 # Speed
 
-Ratios of times, measured in one run each: contestants take turns, one BLAS thread each,
-and medians are compared. It is CPU time unless a row says otherwise. With **≥** a ratio
-is the rival's time over ours (how many times faster), with **≤** ours over the rival's.
+How fast is sumbo, and compared with what? This page lists ratios of times, each from
+one run: contestants take turns, one BLAS thread each, and medians are compared. It is
+CPU time unless a row says otherwise. With **≥** a ratio is the rival's time over ours
+(how many times faster), with **≤** ours over the rival's.
 Absolute times depend on the machine and on who else uses it; ratios hardly do.
 
 `make bench` measures again and writes this page; `make bench-rivals` adds whole runs

@@ -67,6 +67,8 @@ def typeset(markdown):
         display = found[1] is not None
         latex = " ".join((found[1] or found[2]).split())
         math = convert(latex, display="block" if display else "inline")
+        if "\\" in math:  # a command that the converter does not know stays as text
+            raise ValueError(f"{latex} cannot be shown: {math}")
         return math.replace("\n", "")
 
     pieces = re.split(r"(```.*?```|`[^`]*`)", markdown, flags=re.DOTALL)

@@ -122,7 +122,9 @@ class Transform(State):
 
 
 def _distance(center: float, negated: bool) -> str:
-    return f"{-center:.4g} - y" if negated else f"y - {center:.4g}"
+    if negated:
+        return f"{-center:.4g} - y"
+    return f"y + {-center:.4g}" if center < 0 else f"y - {center:.4g}"
 
 
 def choose_transform(

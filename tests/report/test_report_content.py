@@ -1,5 +1,7 @@
 """The numbers of a report are those of the API, in the user's units and sign."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ from sumbo.report import content_of
 from sumbo.report.ahead import apportioned
 from sumbo.report.effects import base_points, effect_of, joint_reach
 from sumbo.report.lines import allowed, axis_of, encoded, moved
-from sumbo.report.model import check_of, pair_of
+from sumbo.report.model import check_of, held_out, pair_of
 from sumbo.report.units import moments, units_of
 from sumbo.surrogate.noise import expecting_noise
 
@@ -126,12 +128,25 @@ def test_effects_are_in_the_units_and_the_sign_of_the_user():
         )
 
 
-def test_the_check_is_the_leave_one_out_prediction(opt):
+def test_a_held_out_value_does_not_change_its_own_prediction(opt):
+    surrogate = opt.surrogate()
+    post, data = surrogate.posterior, surrogate.data
+    mean, var = held_out(post, data)
+    y = data.y.copy()
+    y[3] += 4.7
+    other, _ = held_out(post, replace(data, y=y))
+    assert other[3] == pytest.approx(mean[3], abs=1e-9)
+    assert np.abs(other - mean).max() > 0.05  # the other folds learned from it
+    assert (var > 0).all()
+
+
+def test_the_check_of_many_values_is_the_leave_one_out_prediction(opt):
     surrogate = opt.surrogate()
     one = type(surrogate)(
         posteriors=surrogate.posteriors[:1], weights=np.ones(1), data=surrogate.data
     )
-    check = check_of(one, units_of(opt, one))
+    check = check_of(one, units_of(opt, one), few=0)
+    assert check.folds == 0
     mean, var = surrogate.posterior.leave_one_out()
     np.testing.assert_allclose(check.band.mid, surrogate.transform.inverse(mean))
     z = (surrogate.data.y - mean) / np.sqrt(var)

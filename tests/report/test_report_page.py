@@ -12,6 +12,7 @@ import pytest
 from sumbo import Categorical, Integer, Optimizer, Outcome, Real
 from sumbo.optimizer.result import columns_of
 from sumbo.report import content_of, render
+from sumbo.report.html import folded
 from sumbo.report.numbers import percent, short, shown, span, with_error
 from sumbo.report.page import embedded
 from sumbo.report.svg import nice
@@ -256,3 +257,35 @@ def test_ticks_are_round_and_inside(lo, hi):
     step = ticks[1] - ticks[0]
     mantissa = float(f"{step:.12e}".partition("e")[0])
     assert min(abs(mantissa - m) for m in (1, 2, 2.5, 5)) < 1e-6
+
+
+def test_a_model_that_predicts_poorly_makes_no_headline():
+    # Noise alone: no model predicts it, and an interval of the optimum says nothing.
+    rng = np.random.default_rng(104)
+    opt = Optimizer([(0.2, 1.9)] * 6, seed=4, n_init=30, **CHEAP)
+    opt.tell(opt.ask(30), rng.standard_normal(30))
+    content = content_of(opt)
+    assert not content.model.check.usable
+    # The fit to all values follows the noise, and leaving out one does not show it.
+    post = opt.surrogate().posterior
+    mean, _ = post.leave_one_out()
+    assert (
+        1 - np.sum((post.y - mean) ** 2) / np.sum((post.y - post.y.mean()) ** 2) > 0.5
+    )
+    assert content.model.check.explained < 0.2
+    page = Page(render(content))
+    said = " ".join(page.texts)
+    assert "What it says below may be wrong" in said
+    assert "expected gain that is left" not in said
+    assert "do not rely on this" in said
+
+
+def test_long_tables_are_folded_and_no_row_is_lost():
+    rows = [[f"p{k}", "1"] for k in range(43)]
+    text = folded(["parameter", "best"], rows, "point", "less important parameters")
+    page = Page(text)
+    assert page.tags.count("details") == 1
+    assert "23 less important parameters" in page.texts
+    assert {f"p{k}" for k in range(43)} <= set(page.texts)
+    few = folded(["parameter", "best"], rows[:22], "point", "more")
+    assert "details" not in Page(few).tags

@@ -20,7 +20,7 @@ def log_cdf_and_ratio(
     Examples:
         >>> log_cdf, ratio = log_cdf_and_ratio(np.array([-30.0, 0.0]))
         >>> log_cdf.round(4).tolist(), ratio.round(4).tolist()
-        ([-454.3212, -0.6931], [30.0332, 0.7979])
+        ([-454.3212, -0.6931], [30.0333, 0.7979])
     """
     above = erfc(z * math.sqrt(0.5))
     above *= -0.5  # −Φ(−z)

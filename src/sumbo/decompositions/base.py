@@ -113,7 +113,13 @@ class Explicit(Decomposition):
 
 
 def resolve(groups: Any) -> Decomposition:
-    """Return the decomposition: itself, that of a name, or explicit groups as one."""
+    """Return the decomposition: itself, that of a name, or explicit groups as one.
+
+    Examples:
+        >>> import sumbo
+        >>> sumbo.decompositions.resolve(((0, 1), (2,))).groups
+        ((0, 1), (2,))
+    """
     if isinstance(groups, Decomposition):
         return groups
     if isinstance(groups, str):

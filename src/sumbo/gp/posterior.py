@@ -52,6 +52,16 @@ class Posterior(Draws):
     ``sum_moments``, ``part_mean``, ``part_means``, ``fitted``, ``solve`` and
     ``sample``. Anything else raises an ``ArgumentError``; condition on fewer points
     for it.
+
+    Examples:
+        >>> import numpy as np
+        >>> import sumbo
+        >>> X = np.array([[0.2, 0.7], [0.6, 0.1], [0.9, 0.4]])
+        >>> gp = sumbo.AdditiveGP(groups=[(0,), (1,)], noise=1e-4)
+        >>> post = gp.condition(X, [1.3, 0.2, 0.8])
+        >>> mean, variance = post.predict(X)
+        >>> mean.round(1).tolist()
+        [1.3, 0.2, 0.8]
     """
 
     gp: "AdditiveGP"

@@ -163,7 +163,13 @@ METHODS: Registry[type[Method]] = Registry("method", "sumbo.methods")
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all methods."""
+    """Return the names of all methods.
+
+    Examples:
+        >>> import sumbo
+        >>> "logei" in sumbo.methods.names()
+        True
+    """
     return METHODS.names()
 
 
@@ -171,6 +177,11 @@ def make(name: str | Method, preset: str | None = None, **settings: Any) -> Meth
     """Return the method of that name with its preset and settings.
 
     An instance is returned as it is.
+
+    Examples:
+        >>> import sumbo
+        >>> sumbo.methods.make("ts", candidates=300).candidates
+        300
 
     Raises:
         ArgumentError: If the preset or a setting is unknown; the nearest names are

@@ -74,6 +74,16 @@ class Optimizer(RunView):
 
     Attributes:
         info: What the last ask did (times, refit, groups).
+
+    Examples:
+        >>> import sumbo
+        >>> opt = sumbo.Optimizer([(-1.2, 2.1), (0.3, 1.9)], n_init=6, seed=1)
+        >>> for _ in range(12):
+        ...     x = opt.ask()
+        ...     opt.tell(x, (x[0] - 0.7) ** 2 + x[1])
+        >>> x, y = opt.best
+        >>> round(y, 2)
+        0.3
     """
 
     def __init__(

@@ -113,6 +113,14 @@ def minimize(
         or None), ``space``, ``seed``. All values are in your sign. ``to_frame()`` is a
         DataFrame of all evaluations.
 
+    Examples:
+        >>> import sumbo
+        >>> def bowl(x):
+        ...     return (x[0] - 0.4) ** 2 + x[1]
+        >>> r = sumbo.minimize(bowl, [(0.1, 0.9), (2, 3)], budget=14, n_init=6, seed=1)
+        >>> r.nfev, round(r.fun, 2)
+        (14, 2.0)
+
     Raises:
         ArgumentError: If an argument has a value that cannot be used.
         CheckpointError: If the checkpoint is in use by another process, or cannot be

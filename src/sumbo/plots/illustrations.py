@@ -27,6 +27,11 @@ def bilateral(seed: int = 0, axes: Any = None) -> Any:
     of the sum and the variance of the additive approximation, which adds those of the
     parts as if they were independent; below, one draw from each. Fig. 1 of
     [wycoff2025].
+
+    Examples:
+        >>> import sumbo
+        >>> sumbo.plots.bilateral().shape
+        (3, 2)
     """
     rng = rng_at(seed, "bilateral illustration")
     shift = rng.uniform(-0.25, 0.25, 2)
@@ -67,6 +72,10 @@ def conditional_independence(seed: int = 0, axes: Any = None) -> Any:
     are correlated: what one has more the other has less. Given y − f_1(X) instead
     they are independent, which is what a draw part by part rests on. Fig. 2 of
     [wycoff2025]. Ellipses hold 50 % and 95 %.
+
+    Examples:
+        >>> import sumbo
+        >>> given_values, given_residual = sumbo.plots.conditional_independence()
     """
     rng = rng_at(seed, "independence illustration")
     gp = AdditiveGP(groups=((0,), (1,)), lengthscales=0.45, variances=1.0, noise=0.01)

@@ -50,6 +50,14 @@ def importance(
         bounds: For a posterior: the space of its parameters.
         top: The largest number of bars on each side.
         axes: Where to draw; a new figure by default.
+
+    Examples:
+        >>> import sumbo
+        >>> def f(x):
+        ...     return x[0] ** 2 + x[1] * x[2]
+        >>> r = sumbo.minimize(f, [(0.2, 0.9)] * 3, budget=11, n_init=10, seed=1)
+        >>> left, right = sumbo.plots.importance(r)
+        >>> left.figure.savefig("importance.png")
     """
     require_positive(top, "top")
     source = source_of(run, names, bounds)
@@ -118,6 +126,16 @@ def variance_shares(
         bounds: For a posterior: the space whose units the axes show.
         top: The largest number of parts with a bar of their own.
         ax: Where to draw; a new figure by default.
+
+    Examples:
+        >>> import numpy as np
+        >>> import sumbo
+        >>> X = np.random.default_rng(1).random((9, 3))
+        >>> gp = sumbo.AdditiveGP(groups=[(0,), (1, 2)], noise=1e-3)
+        >>> post = gp.condition(X, X[:, 0] ** 2 + X[:, 1] * X[:, 2])
+        >>> ax = sumbo.plots.variance_shares(post)
+        >>> len(ax.patches)
+        2
     """
     require_positive(top, "top")
     source = source_of(run, names, bounds)
@@ -186,6 +204,13 @@ def co_membership(
             are neighbours (average linkage).
         inert: Numbers of the parameters that do nothing; by default known of a run.
         ax: Where to draw; a new figure by default.
+
+    Examples:
+        >>> import sumbo
+        >>> sampled = [((0, 1), (2,)), ((0, 1, 2),)]
+        >>> ax = sumbo.plots.co_membership(sampled, names=["span", "chord", "mass"])
+        >>> [label.get_text() for label in ax.get_yticklabels()]
+        ['span', 'chord', 'mass']
 
     Raises:
         ArgumentError: If probabilities are not those of pairs, or a run learned no

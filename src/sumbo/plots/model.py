@@ -37,6 +37,16 @@ def leave_one_out(run: Any, *, axes: Any = None, objective: str = "value") -> An
         run: An ``Optimizer``, a result, the path of a checkpoint, or a posterior.
         axes: Where to draw; a new figure by default.
         objective: What axes call the values.
+
+    Examples:
+        >>> import numpy as np
+        >>> import sumbo
+        >>> X = np.random.default_rng(1).random((9, 3))
+        >>> gp = sumbo.AdditiveGP(groups=[(0,), (1, 2)], noise=1e-3)
+        >>> post = gp.condition(X, X[:, 0] ** 2 + X[:, 1] * X[:, 2])
+        >>> predicted, residuals = sumbo.plots.leave_one_out(post, objective="cost")
+        >>> predicted.get_xlabel()
+        'cost, observed'
     """
     source = source_of(run, objective=objective)
     rows, values = source.evaluated, source.values
@@ -110,6 +120,16 @@ def slices(
         top: The largest number of panels.
         axes: Where to draw; a new figure by default.
         objective: What axes call the values.
+
+    Examples:
+        >>> import numpy as np
+        >>> import sumbo
+        >>> X = np.random.default_rng(1).random((9, 3))
+        >>> gp = sumbo.AdditiveGP(groups=[(0,), (1, 2)], noise=1e-3)
+        >>> post = gp.condition(X, X[:, 0] ** 2 + X[:, 1] * X[:, 2])
+        >>> axes = sumbo.plots.slices(post, [0.3, 0.4, 0.5])
+        >>> len(axes)
+        3
     """
     source = source_of(run, names, bounds, best=x, objective=objective)
     require_positive(top, "top")

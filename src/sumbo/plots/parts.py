@@ -137,6 +137,16 @@ def parts(
             shows how well the shape of the part is known.
         objective: What axes call the values, such as ``"drag, N"``.
 
+    Examples:
+        >>> import numpy as np
+        >>> import sumbo
+        >>> X = np.random.default_rng(1).random((9, 3))
+        >>> gp = sumbo.AdditiveGP(groups=[(0,), (1, 2)], noise=1e-3)
+        >>> post = gp.condition(X, X[:, 0] ** 2 + X[:, 1] * X[:, 2])
+        >>> axes = sumbo.plots.parts(post, names=["a", "b", "c"])
+        >>> len(axes)
+        2
+
     Raises:
         ArgumentError: If an argument does not fit the model.
     """

@@ -59,6 +59,11 @@ def problem(p: Problem, x: Any = None, ax: Axes | None = None) -> Axes:
     the best known point, or else the middle of the box. Pictures are noise-free.
     ``ax`` is where to draw; by default a new figure.
 
+    Examples:
+        >>> import sumbo
+        >>> ax = sumbo.plots.problem(sumbo.problems.get("rastrigin2", seed=3))
+        >>> ax.figure.savefig("rastrigin2.png")
+
     Raises:
         ArgumentError: If ``x`` has several rows and the picture shows one point.
     """

@@ -62,6 +62,12 @@ def convergence(
         maximize: Whether larger values are better; runs know it.
         objective: What the axis calls the values.
 
+    Examples:
+        >>> from sumbo import plots
+        >>> ax = plots.convergence([3.1, 2.4, 2.7, 1.9], objective="cost")
+        >>> ax.get_ylabel()
+        'cost'
+
     Raises:
         ArgumentError: If there is no value to draw, or none that a logarithmic axis
             can show.

@@ -212,18 +212,36 @@ def problem(
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all problems: those of the study, then registered ones."""
+    """Return the names of all problems: those of the study, then registered ones.
+
+    Examples:
+        >>> import sumbo
+        >>> "levy10" in sumbo.problems.names()
+        True
+    """
     known = [n for n in PROBLEMS.names() if PROBLEMS.get(n).listed]
     return (*(n for n in ORDER if n in known), *(n for n in known if n not in ORDER))
 
 
 def info(name: str) -> ProblemInfo:
-    """Return what is known of a problem without building it or needing its extra."""
+    """Return what is known of a problem without building it or needing its extra.
+
+    Examples:
+        >>> import sumbo
+        >>> sumbo.problems.info("rover").dim
+        60
+    """
     return PROBLEMS.get(name)
 
 
 def get(name: str, /, **settings: Any) -> Problem:
     """Return the problem called ``name``, for example ``get("levy10", seed=3)``.
+
+    Examples:
+        >>> import sumbo
+        >>> p = sumbo.problems.get("levy10", seed=3)
+        >>> p.bounds.shape, p.minimum
+        ((10, 2), 0.0)
 
     Raises:
         ArgumentError: If the problem has no such setting, or not with this value.
@@ -244,7 +262,13 @@ def get(name: str, /, **settings: Any) -> Problem:
 
 
 def available(name: str) -> tuple[bool, str]:
-    """Return whether a problem can run here, and if not, what to do about it."""
+    """Return whether a problem can run here, and if not, what to do about it.
+
+    Examples:
+        >>> import sumbo
+        >>> sumbo.problems.available("rover")
+        (True, '')
+    """
     facts = PROBLEMS.get(name)
     missing = [m for m in facts.modules if find_spec(m) is None]
     if missing:

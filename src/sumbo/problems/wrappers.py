@@ -16,18 +16,41 @@ def noisy(problem: Problem, sd: float, seed: Seed = 0) -> "Noisy":
     """Return the problem with Gaussian noise added to its values.
 
     ``minimum`` and ``best_known`` stay those of the noise-free problem.
+
+    Examples:
+        >>> import sumbo
+        >>> p = sumbo.problems.noisy(sumbo.problems.get("levy2", seed=3), sd=0.1)
+        >>> p.minimum
+        0.0
     """
     facts: dict[str, Any] = _facts(problem) | {"noise": nonnegative("sd", sd)}
     return Noisy(problem=problem, seed=as_seed(seed), **facts)
 
 
 def counted(problem: Problem) -> "Counted":
-    """Return the problem with a ``count`` of the points it evaluated."""
+    """Return the problem with a ``count`` of the points it evaluated.
+
+    Examples:
+        >>> import numpy as np
+        >>> import sumbo
+        >>> p = sumbo.problems.counted(sumbo.problems.get("levy2", seed=3))
+        >>> values = p(np.array([[0.3, 0.6], [0.1, 0.9]]))
+        >>> p.count
+        2
+    """
     return Counted(problem=problem, **_facts(problem))
 
 
 def timed(problem: Problem) -> "Timed":
-    """Return the problem with the wall-clock ``seconds`` its evaluations took."""
+    """Return the problem with the wall-clock ``seconds`` its evaluations took.
+
+    Examples:
+        >>> import sumbo
+        >>> p = sumbo.problems.timed(sumbo.problems.get("levy2", seed=3))
+        >>> value = p([0.3, 0.6])
+        >>> p.seconds > 0.0
+        True
+    """
     return Timed(problem=problem, **_facts(problem))
 
 

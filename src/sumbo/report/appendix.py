@@ -74,8 +74,8 @@ def problem(c: Content) -> str:
         ("transform of values", opt.transform),
     ]
     if c.model is not None:
-        surrogate = c.model.units.transform
-        settings.append(("what it did", surrogate.describe(negated=opt.maximize)))
+        seen = c.model.units.transform.describe(negated=opt.maximize)
+        settings.append(("what the model sees", seen))
     settings += settings_changed(opt)
     made = ", ".join(f"{k} {v}" for k, v in versions())
     settings.append(("report made with", made))
@@ -114,13 +114,14 @@ def evaluations(c: Content) -> str:
             f"<td{_off(j, hidden)}>{escape(t)}</td>" for j, t in enumerate(cells)
         )
         lines.append(f'<tr data-i="{i}"{kind}>{row}</tr>')
+    kind = ' class="timed"' if timed else ""
     lead = (
         "Click a heading to sort. The file has all digits, with the columns of "
         "to_frame()."
     )
     body = [
         '<p><button type="button" class="button" id="csv">Download as CSV</button></p>',
-        f'<div class="all" tabindex="0"><table><thead><tr>{top}</tr></thead>'
+        f'<div class="all" tabindex="0"><table{kind}><thead><tr>{top}</tr></thead>'
         f"<tbody>{''.join(lines)}</tbody></table></div>",
     ]
     if hidden or len(printed) < len(lines):

@@ -265,7 +265,7 @@ def predicted(check: Check, *, log: bool = False) -> str:
     ends = (low / 1.3, high * 1.3) if log else padded(low, high)
     name = "Predicted against observed values"
     p = plot(430.0, 360.0, ends, ends, name, x_log=log, y_log=log)
-    p.axes("observed value", "predicted from all others")
+    p.axes("observed value", "predicted without it")
     corner = (p.x(ends[0]), p.y(ends[0]), p.x(ends[1]), p.y(ends[1]))
     p.add('<path class="mark" d="M{:.1f} {:.1f}L{:.1f} {:.1f}"/>'.format(*corner))
     band = check.band

@@ -1,7 +1,11 @@
 """Pieces of HTML. Everything that comes from a user is escaped here."""
 
+import re
 from collections.abc import Sequence
 from html import escape
+
+# Characters from which a text may be broken inside a word, and rows shown unfolded.
+LONG, MOST_ROWS = 24, 20
 
 
 def name(text: str) -> str:
@@ -64,7 +68,7 @@ def table(
     body = "".join(
         "<tr>"
         + "".join(
-            f"<td{_class('t' if j < text else '')}{_label(head[j])}>{c}</td>"
+            f"<td{_class(_kind(c, text=j < text))}{_label(head[j])}>{c}</td>"
             for j, c in enumerate(row)
         )
         + "</tr>"
@@ -74,6 +78,26 @@ def table(
         f'<div class="scroll"><table{_class(kind)}><thead><tr>{top}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
+
+
+def folded(
+    head: Sequence[str], rows: Sequence[Sequence[str]], kind: str, more: str
+) -> str:
+    """Return a table of which the rows after the first ones are folded away."""
+    if len(rows) <= MOST_ROWS + 2:
+        return table(head, rows, kind)
+    rest = table(head, rows[MOST_ROWS:], kind)
+    said = f"{len(rows) - MOST_ROWS} {more}"
+    return (
+        f"{table(head, rows[:MOST_ROWS], kind)}"
+        f"<details><summary>{escape(said)}</summary>{rest}</details>"
+    )
+
+
+def _kind(cell: str, *, text: bool) -> str:
+    """Return the class of a cell: text, and text that may be broken anywhere."""
+    long = len(re.sub("<[^>]*>", "", cell)) > LONG
+    return " ".join(["t"] * text + ["long"] * long)
 
 
 def facts(rows: Sequence[tuple[str, str]]) -> str:

@@ -9,7 +9,7 @@ from sumbo.report.charts import axis_range, choice_ticks, value_range, value_tex
 from sumbo.report.lines import Axis
 from sumbo.report.model import Contour
 from sumbo.report.numbers import percent, short, shown
-from sumbo.report.svg import Plot, Ruler, plot, png
+from sumbo.report.svg import Plot, plot, png
 from sumbo.typing import Bool, Float, ndarray
 
 PALE, DEEP = (247, 251, 255), (8, 64, 129)
@@ -44,14 +44,9 @@ def contour(
     shown_x, shown_y = (short((n,), 40)[0] for n in names)
     y_ticks = choice_ticks(c.y)
     if y_ticks is not None:
-        for v, name in y_ticks:
-            at = float(p.y(v)) + 3.5
-            p.text(p.x.a - 6, at, short((name,), 10)[0], "tick", text_anchor="end")
-        kept, p.y = p.y, Ruler(lo=1.0, hi=1.0, a=p.y.a, b=p.y.b)
-        p.axes(shown_x, "", choice_ticks(c.x), 5)
-        p.y = kept
-    else:
-        p.axes(shown_x, "", choice_ticks(c.x), 5)
+        words = short(tuple(name for _, name in y_ticks), 10)
+        y_ticks = [(v, word) for (v, _), word in zip(y_ticks, words, strict=True)]
+    p.axes(shown_x, "", choice_ticks(c.x), 5, y_ticks)
     p.text(2, 11, shown_y, "name")
     p.add(
         f'<image href="{image}" x="{p.x.a:.1f}" y="{p.y.b:.1f}" width="{w:.1f}" '

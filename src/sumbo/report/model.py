@@ -1,13 +1,17 @@
 """What the model says: slices, a contour, how well it predicts, what it learned."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
+from sumbo.data import Data
+from sumbo.gp import Posterior
+from sumbo.gp.fit import NOISY, Priors
 from sumbo.report.lines import Axis, allowed, axis_of, encoded, moved
 from sumbo.report.units import Band, Units, mixed, moments
+from sumbo.rng import rng_at
 from sumbo.space import Space
 from sumbo.structure import co_membership_matrix
 from sumbo.surrogate import Surrogate
@@ -15,10 +19,18 @@ from sumbo.typing import Bool, Float, Groups, Int, ndarray
 
 SLICE, CONTOUR = 41, 25
 LEVELS = (0.5, 0.8, 0.95)
+# Cross-validation: folds, iterations of a fit, and values from which it is left out.
+FOLDS, STEPS, FEW = 5, 40, 250
+# Noise variance, in units of the variance of the values, of a model that expects noise.
+LOUD = 1e-3
 # Curves of calibration: nominal probabilities of central intervals.
 NOMINAL = np.linspace(0.05, 0.95, 19)
 # Total share below which a parameter does next to nothing.
 IDLE = 0.01
+# Predictive quality, as share of the variance, from which a model is called good.
+GOOD, FAIR = 0.8, 0.4
+# Share of values in their 95 % intervals from which intervals are worth a headline.
+WORTH = 0.7
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,9 +64,11 @@ class Contour:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Check:
-    """Each value predicted from all others; the kernels' parameters stay.
+    """Each value predicted by a model that was fitted without it.
 
     Attributes:
+        folds: The number of models that were fitted, each without one fold of the
+            values; 0 if the fit to all values was used.
         rows: The evaluations, by number.
         observed: Their values.
         band: Medians and 95 % intervals, noise included, in the user's units.
@@ -63,12 +77,25 @@ class Check:
         within: Fractions of values inside their central intervals of ``LEVELS``.
     """
 
+    folds: int
     rows: Int[ndarray, " n"]
     observed: Float[ndarray, " n"]
     band: Band
     levels: Float[ndarray, " n"]
     explained: float
     within: tuple[float, ...]
+
+    @property
+    def honest(self) -> bool:
+        """Whether the 95 % intervals hold as many values as they should, by chance."""
+        n = len(self.rows)
+        slack = 2.6 * float(np.sqrt(0.05 * 0.95 / n)) + 0.5 / n
+        return self.within[-1] > 0.95 - slack
+
+    @property
+    def usable(self) -> bool:
+        """Whether pictures of the model mean something."""
+        return self.explained >= FAIR and self.within[-1] >= WORTH
 
     def coverage(self, nominal: Float[ndarray, " q"]) -> Float[ndarray, " q"]:
         """Return the fractions of values inside central intervals."""
@@ -141,12 +168,18 @@ def pair_of(
     return first, second
 
 
-def check_of(surrogate: Surrogate, units: Units) -> Check:
-    """Return the leave-one-out predictions of all values that did not fail."""
+def check_of(surrogate: Surrogate, units: Units, few: int = FEW) -> Check:
+    """Return predictions of all values that did not fail, each without that value.
+
+    A fit to few values can follow any of them. So with few values, hyperparameters are
+    fitted again without those that are predicted; the groups and the transform stay.
+    With more than ``few`` values the fit hardly depends on one of them: it stays, too.
+    """
     rows = np.flatnonzero(~surrogate.data.failed)
+    folds = FOLDS if len(surrogate.data.y) <= few else 0
     each = []
     for post in surrogate.posteriors:
-        mean, var = post.leave_one_out()
+        mean, var = held_out(post, surrogate.data) if folds else post.leave_one_out()
         each.append((mean[rows], var[rows]))
     y = surrogate.data.y[rows]
     weights = surrogate.weights / surrogate.weights.sum()
@@ -157,6 +190,7 @@ def check_of(surrogate: Surrogate, units: Units) -> Check:
     explained = 1.0 - float(np.sum((y - mean) ** 2)) / spread if spread else 0.0
     off = 2.0 * np.abs(levels - 0.5)
     return Check(
+        folds=folds,
         rows=rows,
         observed=units.sign * surrogate.data.values[rows],
         band=units.band(mean, sd),
@@ -164,6 +198,36 @@ def check_of(surrogate: Surrogate, units: Units) -> Check:
         explained=explained,
         within=tuple(float(np.mean(off <= q)) for q in LEVELS),
     )
+
+
+def held_out(
+    post: Posterior, data: Data
+) -> tuple[Float[ndarray, " N"], Float[ndarray, " N"]]:
+    """Return mean and variance of each value, noise included, by cross-validation."""
+    N = len(data.y)
+    fold = rng_at(0, "report", N).permutation(N) % FOLDS
+    mean, var = np.zeros(N), np.zeros(N)
+    known = np.zeros(N) if data.noise is None else data.noise
+    loud = data.noisy or post.gp.noise >= LOUD
+    start = replace(post.gp, lengthscales=None, variances=None)
+    for k in range(FOLDS):
+        out, rest = fold == k, fold != k
+        if not out.any():
+            continue
+        U, y, noise = data.U[rest], data.y[rest], known[rest]
+        gp = start.fit(
+            U,
+            y,
+            noise=noise,
+            spans=1.0,
+            starts=1,
+            steps=STEPS,
+            priors=NOISY if loud else Priors(),
+        )
+        fitted = gp.condition(U, y, noise=noise)
+        mean[out], part = fitted.predict(data.U[out])
+        var[out] = part + gp.noise + known[out]
+    return mean, var
 
 
 def structures_of(surrogate: Surrogate, space: Space) -> list[tuple[float, Groups]]:

@@ -4,7 +4,7 @@ import numpy as np
 
 from sumbo.report import charts, html, maps
 from sumbo.report.content import Content, Findings
-from sumbo.report.model import IDLE, LEVELS
+from sumbo.report.model import FAIR, GOOD, IDLE, LEVELS
 from sumbo.report.numbers import percent, short, shown, span
 from sumbo.report.sections import NARROW
 from sumbo.typing import Float, ndarray
@@ -13,8 +13,6 @@ from sumbo.typing import Float, ndarray
 MOST_BARS, MOST_ROWS = 20, 20
 # Rows of parameters that do next to nothing.
 MOST_IDLE = 3
-# Predictive quality, as share of the variance, from which a model is called good.
-GOOD, FAIR = 0.8, 0.4
 
 
 def distance(c: Content, m: Findings) -> str:
@@ -38,6 +36,9 @@ def distance(c: Content, m: Findings) -> str:
     if o.gain == 0:
         said = said.split(". ")[0] + ". Nothing is left to gain, says the model."
     body = [html.paragraph(said), html.both(wide, narrow)]
+    if not m.check.usable:
+        text = "The model predicts poorly (see the model check): do not rely on this."
+        body.insert(0, html.note(text))
     if c.opt.limits:
         text = "Limits of measured outcomes are not taken into account here."
         body.append(html.paragraph(text))
@@ -123,7 +124,8 @@ def _left_out(m: Findings, count: int) -> list[str]:
         return []
     most = percent(float(m.importance.total[rest].max()))
     s = "" if len(rest) == 1 else "s"
-    text = f"{len(rest)} less important parameter{s} not drawn, each at most {most}."
+    left = f"{len(rest)} less important parameter{s} not drawn"
+    text = f"{left}: the largest share is {most}."
     return [html.paragraph(text)]
 
 
@@ -166,10 +168,11 @@ def interactions(c: Content, m: Findings) -> str:
     source = (
         "The probability that two parameters act together, learned from the data"
         if m.learned
-        else "The groups of the model, which were given and not learned"
+        else "The groups of the model behind this report"
     )
     lead = (
-        f"{source}. The effect of one then depends on the value of the other. "
+        f"{source}. The effect of one then depends on the value of the other; "
+        "the darker a square, the more probable this is. "
         "Parameters that do next to nothing are grey: the data cannot tell with whom "
         "they act."
     )
@@ -196,10 +199,8 @@ def _structure(c: Content, m: Findings) -> str:
         else f"The most probable of {count} structures ({percent(weight)})"
     )
     said = f"{which}: the value is the sum of these parts."
-    return (
-        f"<h3>Learned structure</h3>{html.paragraph(said)}"
-        f'<ul class="chips">{items}</ul>'
-    )
+    title = "Learned structure" if m.learned else "Structure"
+    return f'<h3>{title}</h3>{html.paragraph(said)}<ul class="chips">{items}</ul>'
 
 
 def _faint(c: Content, m: Findings, k: int) -> str:
@@ -275,8 +276,14 @@ def check(c: Content, m: Findings) -> str:
         ),
         html.table(["interval", "values inside"], rows),
     ]
+    how = (
+        f"The values are divided into {k.folds} sets. Each set is predicted by a model "
+        "that was fitted to the others; only the groups of parameters stay."
+        if k.folds
+        else "Each value is predicted from all others."
+    )
     lead = (
-        "Each value is predicted from all others. Dots near the diagonal mean good "
+        f"{how} Dots near the diagonal mean good "
         "predictions; a curve inside the grey area means honest intervals."
     )
     del c
@@ -295,13 +302,11 @@ def _verdict(m: Findings) -> tuple[str, bool]:
     )
     if k.within[0] > 0.5 + 1.3 / np.sqrt(len(k.rows)):
         fit += " Its intervals are wider than needed: it is cautious."
-    slack = 2.6 * np.sqrt(0.05 * 0.95 / len(k.rows))
-    honest = k.within[-1] > 0.95 - slack - 0.5 / len(k.rows)
-    if share >= GOOD and honest:
+    if share >= GOOD and k.honest:
         return f"{fit} It can be trusted within the range of the data.", True
-    if share >= FAIR and honest:
+    if share >= FAIR and k.honest:
         return f"{fit} It shows the main effects; details may be wrong.", True
-    if not honest:
+    if not k.honest:
         return f"{fit} Its intervals are too narrow: read them with care.", False
     return f"{fit} It predicts poorly: the pictures of the model mean little.", False
 

@@ -77,7 +77,7 @@ def duration(seconds: float) -> str:
     for size, unit in ((86_400.0, "days"), (3_600.0, "h"), (60.0, "min")):
         if seconds >= 2 * size:
             return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.3g} s"
+    return f"{seconds:.3g} s" if seconds >= 1.0 else "a second"
 
 
 def short(names: tuple[str, ...], width: int = 18) -> list[str]:

@@ -142,6 +142,11 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
   });
 
+  // Paper has nothing to click: what is folded is opened while the page is printed.
+  const folded = Array.from(document.querySelectorAll("details:not([open])"));
+  addEventListener("beforeprint", () => folded.forEach((d) => { d.open = true; }));
+  addEventListener("afterprint", () => folded.forEach((d) => { d.open = false; }));
+
   // A live page reads itself again, and stays where it was.
   if (data.reload) {
     const key = "sumbo " + location.pathname;

@@ -36,7 +36,7 @@ def head(c: Content) -> str:
     if r is not None and c.model is not None and np.isfinite(r.sd):
         label = "recommended point: expected value"
         tiles.append(html.tile(label, with_error(r.mean, r.sd)))
-    if c.model is not None and c.best is not None:
+    if c.model is not None and c.best is not None and c.model.check.usable:
         low, high = c.model.optimum.interval()
         tiles.append(html.tile("optimum, 95 % interval", span(low, high)))
         label = "expected gain that is left"
@@ -65,6 +65,12 @@ def remarks(c: Content) -> list[str]:
         out.append(html.note(text))
     if len(e.y) and c.best is None:
         text = "No evaluation so far succeeded and meets all constraints."
+        out.append(html.note(text))
+    if c.model is not None and not c.model.check.usable:
+        text = (
+            "The model predicts values that it has not seen poorly: see the model "
+            "check. What it says below may be wrong."
+        )
         out.append(html.note(text))
     if c.model is not None and c.model.stand_in:
         text = (
@@ -119,7 +125,9 @@ def best(c: Content) -> str:
             "The last column is where the optimum lies with 90 % probability; the red "
             "mark is the best point. Parameters are ordered by importance."
         )
-    body = [html.paragraph(" ".join(said)), html.table(heads, rows, "point")]
+    more = "less important parameters"
+    points = html.folded(heads, rows, "point", more)
+    body = [html.paragraph(" ".join(said)), points]
     return html.section("best", "Best and recommended point", lead, body)
 
 
@@ -133,7 +141,7 @@ def _where(c: Content, k: int) -> str:
         counts = [(float(np.mean(column == j)), ch) for j, ch in enumerate(p.choices)]
         counts.sort(key=lambda pair: -pair[0])
         return ", ".join(
-            f"{html.name(str(ch))} {escape(percent(share))}"
+            f"{html.name(str(ch))} ({escape(percent(share))})"
             for share, ch in counts[:3]
             if share > 0.02
         )
@@ -265,11 +273,11 @@ def following(c: Content) -> str:
             )
     heads = ["parameter", *(label for label, _ in points)]
     columns = [as_texts(space, x) for _, x in points]
+    order = range(len(space.names)) if c.model is None else c.model.order.tolist()
     rows = [
-        [html.name(n), *(escape(col[k]) for col in columns)]
-        for k, n in enumerate(space.names)
+        [html.name(space.names[k]), *(escape(col[k]) for col in columns)] for k in order
     ]
-    body.append(html.table(heads, rows))
+    body.append(html.folded(heads, rows, "", "less important parameters"))
     if len(c.evaluations.pending) > 5:
         more = len(c.evaluations.pending) - 5
         body.append(html.paragraph(f"{more} more points are pending."))

@@ -122,11 +122,14 @@ class Plot:
         y_name: str = "",
         x_ticks: list[tuple[Number, str]] | None = None,
         count: int = 5,
+        y_ticks: list[tuple[Number, str]] | None = None,
     ) -> None:
         """Add both axes: quiet lines, round numbers, names at the ends."""
         base, left, right = self.y.a, self.x.a, self.x.b
-        levels = self.y.ticks()
-        for v, said in zip(levels, distinct(levels), strict=True):
+        if y_ticks is None:
+            levels = self.y.ticks()
+            y_ticks = list(zip(levels, distinct(levels), strict=True))
+        for v, said in y_ticks:
             py = float(self.y(v))
             self.add(f'<path class="grid" d="M{left:.1f} {py:.1f}H{right:.1f}"/>')
             self.text(left - 6, py + 3.5, said, "tick", text_anchor="end")

@@ -30,7 +30,15 @@ Ends = float | int | Float[ndarray, " K"]
 
 @dataclass(frozen=True)
 class Real:
-    """A real number in [lo, hi]; with ``log``, uniform in its logarithm."""
+    """A real number in [lo, hi]; with ``log``, uniform in its logarithm.
+
+    Examples:
+        >>> import sumbo
+        >>> rate = sumbo.Real("rate", 1e-4, 1.0, log=True)
+        >>> x = sumbo.Optimizer([rate], seed=1).ask()
+        >>> bool(1e-4 <= x[0] <= 1.0)
+        True
+    """
 
     name: str | Unchecked
     lo: float | Unchecked
@@ -52,6 +60,12 @@ class Integer:
 
     Every level k owns an interval of the unit coordinate, all of the same length or,
     with ``log``, from log(k - 1/2) to log(k + 1/2).
+
+    Examples:
+        >>> import sumbo
+        >>> opt = sumbo.Optimizer([sumbo.Integer("layers", 2, 5)], seed=1)
+        >>> sorted({int(x[0]) for x in opt.ask(20)})
+        [2, 3, 4, 5]
     """
 
     name: str | Unchecked
@@ -70,7 +84,14 @@ class Integer:
 
 @dataclass(frozen=True)
 class Categorical:
-    """One of several unordered choices: strings, numbers, booleans or ``None``."""
+    """One of several unordered choices: strings, numbers, booleans or ``None``.
+
+    Examples:
+        >>> import sumbo
+        >>> solvent = sumbo.Categorical("solvent", ("water", "THF", None))
+        >>> sumbo.Optimizer([solvent], seed=1).ask()[0] in solvent.choices
+        True
+    """
 
     name: str | Unchecked
     choices: tuple[str | int | float | bool | None, ...] | Unchecked

@@ -49,6 +49,10 @@ class Space:
     Attributes:
         parameters: The parameters, in order.
         constraints: What is known about feasible points; see `constrained`.
+
+    Examples:
+        >>> Space.of({"dose": (0.2, 1.7), "pause": (3, 9)}).as_dict([0.4, 5.0])
+        {'dose': 0.4, 'pause': 5.0}
     """
 
     parameters: tuple[Parameter, ...]
