@@ -7,7 +7,7 @@ EXTRAS := plots,games,cosmology,study,cluster,optuna,sklearn
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help demo test test-lowest lint bench bench-rivals quality faults statistical results notebooks docs paper dist rivals suites test-suites test-bridges test-storage test-browser pin clean
+.PHONY: help demo test test-lowest lint bench bench-rivals quality faults statistical results suite-pages notebooks docs paper dist rivals suites test-suites test-bridges test-storage test-browser pin clean
 
 help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -63,6 +63,9 @@ quality: .venv-rivals/.ready  ## compare with other optimisers on many problems;
 
 results: $(VENV)/.test  ## tables and figures of the paper's experiment, from results/paper
 	$(BIN)/python docs/make_paper.py results/paper
+
+suite-pages: $(VENV)/.test  ## the pages on public suites, from results/suites
+	$(BIN)/python docs/make_suites.py
 
 notebooks: $(VENV)/.docs  ## the tutorials as notebooks, run, with their pictures
 	$(BIN)/python docs/make_notebooks.py

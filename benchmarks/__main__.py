@@ -17,6 +17,7 @@ from benchmarks.timing import Row, show_curves, show_rows
 SUITES = (
     "sampling",
     "factors",
+    "growth",
     "structured",
     "large",
     "likelihood",

@@ -23,6 +23,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "performance.md"
 TITLES = {
     "sampling": "Joint draws",
     "factors": "Joint draws against the work that nobody can avoid",
+    "growth": "Joint draws of every size, beside everybody who can draw",
     "structured": "Parts of one coordinate, in linear time",
     "large": "Many observations",
     "likelihood": "Likelihood with gradient",

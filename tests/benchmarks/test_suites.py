@@ -103,7 +103,9 @@ def test_problems_keep_the_promises_of_a_problem(suites, name):
 @pytest.mark.parametrize("kind", [107, 108, 109])
 def test_truth_of_a_noisy_function_is_lowest_at_its_minimiser(suites, kind):
     problem = get(f"bbob-noisy-f{kind}", seed=3)
-    X = np.vstack([problem.minimizer, 0.5 * problem.minimizer, np.zeros(10)])
+    X = np.vstack(
+        [problem.minimizer, 0.5 * np.asarray(problem.minimizer), np.zeros(10)]
+    )
     values = problem.truth(X)
     assert (np.diff(values) > 0).all()
     assert np.array_equal(values, problem.truth(X))
