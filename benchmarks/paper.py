@@ -21,7 +21,7 @@ from statistics import median
 ROOT = Path(__file__).parents[1]
 BEFORE = "f548273"
 PROBLEMS = ("ackley10", "push")
-METHODS = ("ts", "ats", "alcb2", "dumbo", "max")
+METHODS = ("ts", "ats", "alcb2", "dumbo", "max", "struct", "qff")
 ROUNDS = 3
 
 # Both revisions understand it.

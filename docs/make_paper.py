@@ -21,11 +21,8 @@ from paper_answer import (
     correlation,
     demonstration,
     evidence,
-    percent,
     progress,
-    ratio_text,
     sensitivity,
-    share_text,
     short,
 )
 from paper_claims import claims
@@ -64,9 +61,9 @@ def pairs(results: Results) -> str:
         for p in pooled(results, first, second):
             pair = f"`{first}` against `{second}`"
             row = [str(p.batch), pair, str(p.problems), str(p.wins + p.losses)]
-            row += [share_text(p.share), ratio_text(p.ratio)]
+            row += [tables.share(p.share), tables.ratio(p.ratio)]
             equal = p.share and tables.probability(p.share.equivalence_p)
-            rows.append([*row, equal or "–", percent(p.visible)])
+            rows.append([*row, equal or "–", tables.seen(p)])
     header = ["batch", "pair", "problems", "pairs", "share won", "gap ratio"]
     return markdown([*header, "equivalence p", "seen with 80 %"], rows)
 

@@ -4,7 +4,6 @@ What depends on how many runs are finished is worded here, so that the page is t
 every stage.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +12,8 @@ from make_results import markdown
 from scipy.stats import spearmanr
 
 from sumbo.study import tables
-from sumbo.study.comparison import Contrast, Pooled, contrasts, pooled
-from sumbo.study.equivalence import LEVEL, Estimate
+from sumbo.study.comparison import Pooled, contrasts, pooled
+from sumbo.study.equivalence import Estimate
 from sumbo.study.results import Results, Runs, load, shared_replicates
 from sumbo.study.verdict import verdict
 
@@ -86,7 +85,7 @@ def sentence(p: Pooled, *, finished: bool) -> str:
     pairs = f"{p.wins + p.losses:,} pairs of runs"
     if p.visible is None:
         return f"{at}: too few runs for an answer ({pairs})."
-    text = f"`ts` ended below `ats` in {share_text(s)} of {pairs}"
+    text = f"`ts` ended below `ats` in {tables.share(s)} of {pairs}"
     margins = f"a share outside {_margins(s)}"
     if s.different:
         order = "something is lost" if s.value > 0.5 else "something is gained"
@@ -97,7 +96,7 @@ def sentence(p: Pooled, *, finished: bool) -> str:
     so_far = "" if finished else " so far"
     return (
         f"{at}: **no loss was seen{so_far}.** {text}. This does not exclude {margins}; "
-        f"a preference of {percent(p.visible)} would have been seen with a "
+        f"a preference of {tables.seen(p)} would have been seen with a "
         "probability of 80 %."
     )
 
@@ -107,27 +106,9 @@ def evidence(results: Results) -> str:
     found = pooled(results, *PAIR)
     if not found:
         return "No problem has runs of both methods yet."
-    table = contrasts(results, *PAIR)
     first, second = (f"`{name}`" for name in PAIR)
-    rows: list[tuple[str, Callable[[Pooled], str]]] = [
-        ("problems", lambda p: str(p.problems)),
-        ("pairs per problem", lambda p: _span(_replicates(table, p.batch))),
-        (
-            f"pairs won by {first} / won by {second} / equal",
-            lambda p: f"{p.wins} / {p.losses} / {p.ties}",
-        ),
-        (f"share won by {first}", lambda p: share_text(p.share)),
-        (f"share outside {_margins(_any(found))}", lambda p: _excluded(p.share)),
-        ("share on other problems like these", lambda p: _shares(p.share_anywhere)),
-        ("share seen with a probability of 80 %", lambda p: percent(p.visible)),
-        (f"gap of {first} / gap of {second}", lambda p: ratio_text(p.ratio)),
-        ("ratio outside the margins", lambda p: _excluded(p.ratio)),
-        ("ratio on other problems like these", lambda p: _ratios(p.ratio_anywhere)),
-    ]
-    header = ["", *(f"batch {p.batch}" for p in found)]
-    lines = [[name, *(cell(p) for p in found)] for name, cell in rows]
-    holm = verdict(results, *PAIR).sentences[-1]
-    return f"{markdown(header, lines)}\n\n{holm}"
+    table = tables.pooled(found, contrasts(results, *PAIR), first, second)
+    return f"{markdown(*table)}\n\n{verdict(results, *PAIR).sentences[-1]}"
 
 
 def correlation(results: Results, folder: Path) -> str:
@@ -160,7 +141,11 @@ def sensitivity(results: Results, folder: Path) -> str:
         same = _only(found, shared)
         for p in pooled(same, *PAIR) if same.runs else []:
             row = [text, str(p.batch), str(p.problems), str(p.wins + p.losses)]
-            row += [share_text(p.share), ratio_text(p.ratio), _excluded(p.share)]
+            row += [
+                tables.share(p.share),
+                tables.ratio(p.ratio),
+                tables.excluded(p.share),
+            ]
             rows.append(row)
     missing = [t for n, t in SENSITIVITY.items() if _beside(folder, n) is None]
     header = ["settings", "batch", "problems", "pairs", "share won by `ts`"]
@@ -188,23 +173,6 @@ def demonstration(folder: Path) -> str:
 def studied(results: Results) -> tuple[str, ...]:
     """Return the problems of the pooled comparison."""
     return tuple(dict.fromkeys(c.problem for c in contrasts(results, *PAIR)))
-
-
-def share_text(s: Estimate | None) -> str:
-    """Return a share with its interval."""
-    if s is None:
-        return "–"
-    return f"{100 * s.value:.1f} % ({100 * s.low:.1f} to {100 * s.high:.1f})"
-
-
-def ratio_text(r: Estimate | None) -> str:
-    """Return a ratio with its interval."""
-    return "–" if r is None else f"{r.value:.2f} ({r.low:.2f} to {r.high:.2f})"
-
-
-def percent(share: float | None) -> str:
-    """Return a share in percent."""
-    return "–" if share is None else f"{100 * share:.1f} %"
 
 
 def _correlations(results: Results, batch: int) -> list[str]:
@@ -260,35 +228,6 @@ def _counts(results: Results) -> tuple[int, int]:
     return plan, done
 
 
-def _replicates(table: Sequence[Contrast], batch: int) -> list[int]:
-    return [c.paired.count for c in table if c.batch == batch]
-
-
-def _span(counts: Sequence[int]) -> str:
-    low, high = min(counts), max(counts)
-    return str(low) if low == high else f"{low} to {high}"
-
-
-def _any(found: Sequence[Pooled]) -> Estimate | None:
-    return next((p.share for p in found if p.share is not None), None)
-
-
-def _shares(ends: tuple[float, float] | None) -> str:
-    return "–" if ends is None else f"{100 * ends[0]:.1f} to {100 * ends[1]:.1f} %"
-
-
-def _ratios(ends: tuple[float, float] | None) -> str:
-    return "–" if ends is None else f"{ends[0]:.2f} to {ends[1]:.2f}"
-
-
 def _margins(s: Estimate | None) -> str:
     low, high = s.margins if s else (0.45, 0.55)
     return f"{100 * low:g} to {100 * high:g} %"
-
-
-def _excluded(s: Estimate | None) -> str:
-    if s is None:
-        return "–"
-    is_not = "excluded" if s.equivalence_p < LEVEL else "not excluded"
-    p = s.equivalence_p
-    return f"{is_not} (p {'< 0.001' if p < 0.001 else f'= {p:.3f}'})"

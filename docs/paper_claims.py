@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from paper_answer import ratio_text, share_text, wanted
+from paper_answer import wanted
 
-from sumbo.study import statistics
+from sumbo.study import statistics, tables
 from sumbo.study.comparison import Contrast, Pooled, contrasts, pooled
 from sumbo.study.equivalence import LEVEL
 from sumbo.study.results import Results, Runs
@@ -65,9 +65,9 @@ def share(p: Pooled | None) -> str:
     """Return a pooled win share and gap ratio as text."""
     if p is None or p.share is None:
         return ABSENT
-    text = f"{share_text(p.share)} of {p.wins + p.losses} pairs won"
+    text = f"{tables.share(p.share)} of {p.wins + p.losses} pairs won"
     if p.ratio is not None:
-        text += f"; gap ratio {ratio_text(p.ratio)}"
+        text += f"; gap ratio {tables.ratio(p.ratio)}"
     return text
 
 
@@ -145,7 +145,7 @@ def _overall(study: Study) -> list[Claim]:
     claim = "Omitting the covariance does not significantly sacrifice performance."
     both = [p for b in (1, 10) if (p := study.pooled("ts", "ats", b)) and p.share]
     text = "; ".join(
-        f"batch {p.batch}: {share_text(p.share)} won by `ts`" for p in both
+        f"batch {p.batch}: {tables.share(p.share)} won by `ts`" for p in both
     )
     lost = [s for p in both if (s := p.share) and s.different and s.value > 0.5]
     if not both or any(p.visible is None for p in both):
@@ -178,8 +178,8 @@ def _ranks(results: Results, batch: int) -> tuple[str, str] | None:
     lower, higher = float(np.mean(ts < ats)), float(np.mean(ts > ats))
     text = (
         f"of `ts`, `ats` and `alcb2`, over {len(problems)} problems: lower after "
-        f"{lower:.0%} of the acquisitions, higher after {higher:.0%}; at the end "
-        f"{ts[-1]:.2f} against {ats[-1]:.2f}"
+        f"{100 * lower:.0f} % of the acquisitions, higher after {100 * higher:.0f} %; "
+        f"at the end {ts[-1]:.2f} against {ats[-1]:.2f}"
     )
     agrees = lower > 0.5 if batch == 1 else min(lower, higher) > 0.1
     runs = [results.runs[p, m, batch] for p in problems for m in OURS]
@@ -330,8 +330,9 @@ def _spread(results: Results) -> list[Claim]:
     parts = [abs(c.paired.median) / c.spread for c in table]
     worst = table[int(np.argmax(parts))]
     text = (
-        f"median difference at most {max(parts):.0%} of the interquartile range of all "
-        f"runs ({worst.problem}, batch {worst.batch}); {len(table)} comparisons"
+        f"median difference at most {100 * max(parts):.0f} % of the interquartile "
+        f"range of all runs ({worst.problem}, batch {worst.batch}); "
+        f"{len(table)} comparisons"
     )
     used = [r for (_, m, _), r in results.runs.items() if m in ("ts", "ats")]
     return [*found, Claim(claim, text, _by_numbers(used, agrees=max(parts) < 1))]
@@ -343,7 +344,8 @@ def _contrast(c: Contrast | None) -> str:
     t = c.paired
     return (
         f"median difference {t.median:.3g} ({t.low:.3g} to {t.high:.3g}, coverage "
-        f"{t.coverage:.1%}); {t.wins} of {t.count} pairs won; Holm p = {c.holm_p:.2g}"
+        f"{100 * t.coverage:.1f} %); {t.wins} of {t.count} pairs won; "
+        f"Holm p = {c.holm_p:.2g}"
     )
 
 

@@ -34,6 +34,7 @@ figure input:focus-visible + img { outline: 2px solid #0072B2; }
 figure input:checked + img { width: 64rem; max-width: none; cursor: zoom-out; }
 figcaption { font-size: .87rem; color: #444; }
 pre { white-space: pre-wrap; font-size: .8rem; background: #f5f5f5; padding: .6rem; }
+@media (max-width: 40rem) { .text { min-width: 7rem; } }
 @media print {
   body { max-width: none; font-size: 10pt; padding: 0; }
   nav { display: none; }
@@ -75,7 +76,7 @@ def contents(sections: Sequence[tuple[str, str]]) -> str:
 def paragraph(text: str, kind: str = "") -> str:
     """Return a paragraph, with ``kind`` as its class."""
     attribute = f' class="{escape(kind)}"' if kind else ""
-    return f"<p{attribute}>{escape(text)}</p>"
+    return f"<p{attribute}>{_escaped(text)}</p>"
 
 
 def table(
@@ -97,7 +98,7 @@ def table(
     for i, row in enumerate(rows):
         cells = []
         for j, value in enumerate(row):
-            shown = escape(value)
+            shown = _escaped(value)
             shown = f"<strong>{shown}</strong>" if (i, j) in marked else shown
             cells.append(f"<td{wrap if j in text else ''}>{shown}</td>")
         lines.append(f"<tr>{''.join(cells)}</tr>")
@@ -115,7 +116,7 @@ def figure(image: Path, name: str, caption: str) -> str:
         f'<figure><label class="scroll"><input type="checkbox" '
         f'aria-label="enlarge: {escape(name)}">'
         f'<img alt="{escape(name)}" src="data:image/svg+xml;base64,{data}"></label>'
-        f"<figcaption><strong>{escape(name)}.</strong> {escape(caption)}</figcaption>"
+        f"<figcaption><strong>{escape(name)}.</strong> {_escaped(caption)}</figcaption>"
         "</figure>"
     )
 
@@ -131,3 +132,8 @@ def folded(summary: str, text: str) -> str:
 def verbatim(text: str) -> str:
     """Return a text as it is, in a fixed-width font."""
     return f"<pre>{escape(text)}</pre>"
+
+
+def _escaped(text: str) -> str:
+    """Return text for HTML, in which a number and its percent sign stay together."""
+    return escape(text).replace(" %", "&nbsp;%")

@@ -83,12 +83,15 @@ def _answer(answer: Verdict) -> list[str]:
     parts += [page.paragraph(sentence) for sentence in answer.sentences]
     if answer.pooled:
         caption = (
-            f"{first} against {second} over all problems. Share won: of the pairs that "
-            "differ. Gap ratio: geometric mean over the problems whose lowest known "
-            "value lies below every run. Equivalence: the larger p-value of two "
-            "one-sided tests; below 5 %, a difference beyond the margins is excluded."
+            f"{first} against {second} over all problems, with intervals of 95 %. The "
+            "share is that of the pairs that differ. The gap is the distance to the "
+            "lowest known value; its ratio is a geometric mean over the problems whose "
+            "lowest known value lies below every run. A difference is excluded if two "
+            "one-sided tests reject it at 5 %. Other problems: by a bootstrap over "
+            "problems and replicates."
         )
-        parts.append(page.table(*tables.pooled(answer.pooled), caption=caption))
+        header, lines = tables.pooled(answer.pooled, answer.table, first, second)
+        parts.append(page.table(header, lines, caption=caption, text=(0,)))
     for batch in dict.fromkeys(c.batch for c in answer.table):
         header, lines = tables.paired([c for c in answer.table if c.batch == batch])
         caption = (
@@ -153,8 +156,8 @@ def _convergence(results: Results, out: Path) -> list[str]:
             len(r.replicates) for (p, _, _), r in results.runs.items() if p == problem
         ]
         caption = (
-            f"Best value after each evaluation; {_replicates(counts)}. Intervals of "
-            f"the median: {_coverage(counts)}."
+            f"Best value after each evaluation; {_replicates(counts)}. Exact "
+            f"coverage of the intervals: {_coverage(counts)}."
         )
         parts.append(page.figure(path, f"Convergence on {problem}", caption))
     return parts

@@ -6,6 +6,7 @@ import numpy as np
 
 from sumbo.study import results as of
 from sumbo.study.comparison import Contrast, Pooled
+from sumbo.study.equivalence import Estimate
 from sumbo.study.results import Results
 from sumbo.study.verdict import significant
 
@@ -83,7 +84,7 @@ def paired(contrasts: Sequence[Contrast]) -> tuple[list[str], Rows]:
     rows = []
     for c in contrasts:
         test = c.paired
-        share = f"{test.median / c.spread:+.0%}" if c.spread > 0 else "–"
+        of_spread = f"{test.median / c.spread:+.0%}" if c.spread > 0 else "–"
         rows.append(
             [
                 c.problem,
@@ -96,32 +97,64 @@ def paired(contrasts: Sequence[Contrast]) -> tuple[list[str], Rows]:
                 probability(test.wilcoxon_p),
                 probability(c.holm_p) + (" *" if significant(c) else ""),
                 f"{test.effect:+.2f}",
-                share,
+                of_spread,
             ]
         )
     return header, rows
 
 
-def pooled(found: Sequence[Pooled]) -> tuple[list[str], Rows]:
-    """Return the comparison over all problems, one row per batch size."""
-    header = ["batch", "problems", "won : lost : equal", "share won", "95 % interval"]
-    header += ["equivalence p", "seen with 80 %"]
-    header += ["gap ratio", "95 % interval", "equivalence p", "problems"]
-    rows = []
-    for p in found:
-        row = [str(p.batch), str(p.problems), f"{p.wins} : {p.losses} : {p.ties}"]
-        row += ["–"] * 3
-        if p.share is not None:
-            ends = f"{p.share.low:.1%} … {p.share.high:.1%}"
-            row[3:] = [f"{p.share.value:.1%}", ends, probability(p.share.equivalence_p)]
-        row += ["–" if p.visible is None else f"{p.visible:.1%}"]
-        if p.ratio is None:
-            row += ["–"] * 3
-        else:
-            ends = f"{p.ratio.low:.3g} … {p.ratio.high:.3g}"
-            row += [f"{p.ratio.value:.3g}", ends, probability(p.ratio.equivalence_p)]
-        rows.append([*row, str(len(p.ratio_problems))])
-    return header, rows
+def pooled(
+    found: Sequence[Pooled], table: Sequence[Contrast], first: str, second: str
+) -> tuple[list[str], Rows]:
+    """Return the comparison over all problems, one column per batch size."""
+    shares = next((p.share.margins for p in found if p.share), (0.45, 0.55))
+    ratios = next((p.ratio.margins for p in found if p.ratio), (0.9, 1.11))
+    ends = f"{100 * shares[0]:g} to {100 * shares[1]:g} %"
+    rows = [
+        ["problems", *(str(p.problems) for p in found)],
+        ["pairs per problem", *(_pairs(table, p.batch) for p in found)],
+        [
+            f"pairs won by {first} / won by {second} / equal",
+            *(f"{p.wins} / {p.losses} / {p.ties}" for p in found),
+        ],
+        [f"share of pairs won by {first}", *(share(p.share) for p in found)],
+        [f"share outside {ends}", *(excluded(p.share) for p in found)],
+        ["share on other problems like these", *map(_other_share, found)],
+        ["share seen with a probability of 80 %", *map(seen, found)],
+        [f"gap of {first} / gap of {second}", *(ratio(p.ratio) for p in found)],
+        ["problems with a gap ratio", *(str(len(p.ratio_problems)) for p in found)],
+        [
+            f"ratio outside {ratios[0]:g} to {ratios[1]:g}",
+            *(excluded(p.ratio) for p in found),
+        ],
+        ["ratio on other problems like these", *map(_other_ratio, found)],
+    ]
+    return ["", *(f"batch {p.batch}" for p in found)], rows
+
+
+def share(s: Estimate | None) -> str:
+    """Return a win share with its interval."""
+    if s is None:
+        return "–"
+    return f"{100 * s.value:.1f} % ({100 * s.low:.1f} to {100 * s.high:.1f})"
+
+
+def ratio(r: Estimate | None) -> str:
+    """Return a gap ratio with its interval."""
+    return "–" if r is None else f"{r.value:.2f} ({r.low:.2f} to {r.high:.2f})"
+
+
+def excluded(s: Estimate | None) -> str:
+    """Return whether a difference beyond the margins is excluded."""
+    if s is None:
+        return "–"
+    shown = "< 0.001" if s.equivalence_p < 0.001 else f"= {s.equivalence_p:.3f}"
+    return f"{'' if s.equivalent else 'not '}excluded (p {shown})"
+
+
+def seen(p: Pooled) -> str:
+    """Return the preference that so many pairs would have shown."""
+    return "–" if p.visible is None else f"{100 * p.visible:.1f} %"
 
 
 def paired_long(
@@ -223,3 +256,22 @@ def duration(seconds: float) -> str:
 def _counted(counts: Mapping[str, int]) -> str:
     items = sorted(counts.items())
     return ", ".join(f"{name} ({count})" for name, count in items)
+
+
+def _pairs(table: Sequence[Contrast], batch: int) -> str:
+    counts = sorted({c.paired.count for c in table if c.batch == batch})
+    return " to ".join(str(n) for n in dict.fromkeys((counts[0], counts[-1])))
+
+
+def _other_share(p: Pooled) -> str:
+    if p.share_anywhere is None:
+        return "–"
+    low, high = p.share_anywhere
+    return f"{100 * low:.1f} to {100 * high:.1f} %"
+
+
+def _other_ratio(p: Pooled) -> str:
+    if p.ratio_anywhere is None:
+        return "–"
+    low, high = p.ratio_anywhere
+    return f"{low:.2f} to {high:.2f}"

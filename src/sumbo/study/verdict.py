@@ -95,7 +95,7 @@ def _finding(p: Pooled, first: str, second: str) -> str:
         better, worse = (first, second) if share.value > 0.5 else (second, first)
         won = max(share.value, 1 - share.value)
         small = f", and {beyond} is excluded" if share.equivalent else ""
-        return f"{better} ended below {worse} in {won:.0%} of the pairs{small}"
+        return f"{better} ended below {worse} in {100 * won:.0f} % of the pairs{small}"
     if share.equivalent:
         return (
             f"no difference between {first} and {second} was seen, and {beyond} is "
@@ -121,24 +121,8 @@ def _batch_sentence(
     )
     if p.share is None:
         return f"{text}."
-    text += f": a win share of {_with_interval(p.share, '.1%')}. "
+    text += f": a win share of {_with_interval(p.share)}. "
     text += _equivalence(p.share, f"a win share outside {_range(p.share.margins)}")
-    if p.share_anywhere is not None:
-        text += (
-            "For other problems like these, a bootstrap over problems and replicates "
-            f"gives {_range(p.share_anywhere)}. "
-        )
-    if p.ratio is not None:
-        over = _plural(len(p.ratio_problems), "problem")
-        low, high = p.ratio.margins
-        text += (
-            f"The gap of {first} is {_with_interval(p.ratio, '.3g')} times that of "
-            f"{second} (geometric mean over {over} with a known lower value). "
-        )
-        text += _equivalence(p.ratio, f"a ratio outside {low:g} to {high:g}")
-        if p.ratio_anywhere is not None:
-            low, high = p.ratio_anywhere
-            text += f"For other problems, the bootstrap gives {low:.3g} to {high:.3g}. "
     return text + _power(p)
 
 
@@ -154,8 +138,8 @@ def _power(p: Pooled) -> str:
     if p.visible is None:
         return f"With {pairs} no preference could have been seen."
     return (
-        f"With {pairs} a preference of {p.visible:.1%} would have been seen with a "
-        f"probability of {POWER:.0%}."
+        f"With {pairs} a preference of {100 * p.visible:.1f} % would have been seen "
+        f"with a probability of {100 * POWER:.0f} %."
     )
 
 
@@ -189,11 +173,9 @@ def _named(table: Sequence[Contrast], first: str, second: str) -> str:
     return "; ".join(texts)
 
 
-def _with_interval(estimate: Estimate, form: str) -> str:
-    value, low, high = (
-        format(v, form) for v in (estimate.value, estimate.low, estimate.high)
-    )
-    return f"{value} (95 % interval {low} to {high})"
+def _with_interval(share: Estimate) -> str:
+    value, low, high = (100 * v for v in (share.value, share.low, share.high))
+    return f"{value:.1f} % (95 % interval {low:.1f} to {high:.1f} %)"
 
 
 def _range(ends: tuple[float, float]) -> str:
