@@ -199,6 +199,8 @@ def _structure(c: Content, m: Findings) -> str:
         else f"The most probable of {count} structures ({percent(weight)})"
     )
     said = f"{which}: the value is the sum of these parts."
+    if rest:
+        said += " The last one holds all other interactions."
     title = "Learned structure" if m.learned else "Structure"
     return f'<h3>{title}</h3>{html.paragraph(said)}<ul class="chips">{items}</ul>'
 

@@ -16,6 +16,8 @@ from sumbo.report.run import (
 WIDE, NARROW = 1030.0, 350.0
 # An interval with this share of the range, in percent, says nothing.
 ANYWHERE = 80.0
+# One with less than this, in percent, is shown as one value.
+NARROWEST = 0.2
 
 
 def head(c: Content) -> str:
@@ -155,6 +157,8 @@ def _where(c: Content, k: int) -> str:
     left, width = at(low), max(1.0, at(high) - at(low))
     if width > ANYWHERE:
         text = "anywhere"
+    elif at(high) - left < NARROWEST:
+        text = shown(float(np.median(column)))
     here = at(float(c.evaluations.X[c.best, k]))
     return (
         f'{escape(text)}<span class="range"><b style="left:{left:.1f}%;'
