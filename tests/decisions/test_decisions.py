@@ -1,5 +1,6 @@
 """Problems of sequential decisions: choices, regret, beliefs, policies."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -99,9 +100,14 @@ def test_draws_have_the_covariances_of_the_belief(rng):
     A = rng.standard_normal((4, 4))
     cov = A @ A.T + np.eye(4)
     known = Belief(mean=np.zeros((n, 4)), cov=np.tile(cov, (n, 1, 1)), parts=parts)
+    # By hand: (a + b)/2 and (a − b)/2 of the two levels of each part.
+    split = np.kron(np.eye(2), 0.5 * np.ones((2, 2)))
+    averages = split @ cov @ split
+    contrasts = (np.eye(4) - split) @ cov @ (np.eye(4) - split)
     for drawn, exact in (
         (known.joint(rng), cov),
         (known.marginal(rng), cov * known.within),
+        (known.centred(rng), averages + contrasts * known.within),
     ):
         products = drawn[:, :, None] * drawn[:, None, :]
         z = (products.mean(axis=0) - exact) / np.sqrt(products.var(axis=0) / n)
@@ -127,6 +133,24 @@ def test_the_belief_of_designs_is_the_posterior_of_an_additive_process(rng):
     np.testing.assert_allclose(known.own[2], own, atol=1e-12)
     summed = np.sqrt(np.einsum("mkk->mk", np.array(own))).sum(axis=0)
     np.testing.assert_allclose(known.deviations()[2], summed)
+
+
+def test_centred_draws_of_designs_add_up_from_average_and_contrasts(rng):
+    problem = small("designs")
+    known = problem.belief().given(np.tile(np.eye(4)[1], (4, 1)), np.zeros(4), 0.09)
+    f, own = known.total[0].sum(axis=0), known.own[0].sum(axis=0)
+    repeated = replace(
+        known,
+        mean=np.zeros((20_000, 4)),
+        own=np.broadcast_to(known.own[0], (20_000, *known.own[0].shape)),
+        total=np.broadcast_to(known.total[0], (20_000, *known.total[0].shape)),
+    )
+    drawn = repeated.centred(rng)
+    # Five standard errors of a variance: false alarms below 1e-5.
+    error = 5 * np.sqrt(2 / len(drawn))
+    assert drawn.mean(axis=1).var() == pytest.approx(f.mean(), rel=error)
+    step = drawn[:, 0] - drawn[:, 2]
+    assert step.var() == pytest.approx(own[0, 0] + own[2, 2] - 2 * own[0, 2], rel=error)
 
 
 def test_a_balanced_log_says_all_but_the_total():

@@ -55,6 +55,16 @@ class Belief:
         """Return one draw per replicate in which the parts are independent."""
         return self.mean + times_root(self.cov * self.within, rng)
 
+    def centred(self, rng: np.random.Generator) -> Float[ndarray, "R d"]:
+        """Return one draw per replicate in which contrasts of parts are independent.
+
+        The averages of the parts are drawn jointly, but apart from their contrasts.
+        """
+        average = self.within / self.within.sum(axis=1)
+        rest = np.eye(len(average)) - average
+        cov = average @ self.cov @ average + (rest @ self.cov @ rest) * self.within
+        return self.mean + times_root(cov, rng)
+
     def deviations(self) -> Float[ndarray, "R d"]:
         """Return the standard deviation of each coefficient."""
         return np.sqrt(np.maximum(np.einsum("rii->ri", self.cov), 0.0))

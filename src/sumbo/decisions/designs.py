@@ -51,6 +51,18 @@ class ListBelief:
         """Return one sum of independent draws of the parts per replicate."""
         return self.mean + times_root(self.own.sum(axis=1), rng)
 
+    def centred(self, rng: np.random.Generator) -> Float[ndarray, "R K"]:
+        """Return one sum of independent draws of the parts less their averages.
+
+        The average of f over the designs is drawn apart from them.
+        """
+        K = self.mean.shape[1]
+        average = np.full((K, K), 1.0 / K)
+        rest = np.eye(K) - average
+        whole = average @ self.total.sum(axis=1) @ average
+        cov = whole + rest @ self.own.sum(axis=1) @ rest
+        return self.mean + times_root(cov, rng)
+
     def deviations(self) -> Float[ndarray, "R K"]:
         """Return the sums of the parts' standard deviations."""
         var = np.einsum("rmkk->rmk", self.own)

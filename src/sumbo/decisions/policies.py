@@ -25,6 +25,11 @@ def marginal(rng: np.random.Generator, d: Decision, known: Any, offers: Any) -> 
     return d.best(offers, known.marginal(rng))
 
 
+def centred(rng: np.random.Generator, d: Decision, known: Any, offers: Any) -> ndarray:
+    """Return the choices that are best under independent draws of centred parts."""
+    return d.best(offers, known.centred(rng))
+
+
 def bound(rng: np.random.Generator, d: Decision, known: Any, offers: Any) -> ndarray:
     """Return the choices of the least μ − 2σ, with the deviation of the sum.
 
@@ -56,6 +61,7 @@ def greedy(rng: np.random.Generator, d: Decision, known: Any, offers: Any) -> nd
 POLICIES: Mapping[str, Policy] = {
     "joint": joint,
     "marginal": marginal,
+    "centred": centred,
     "bound": bound,
     "bound-sum": bound_sum,
     "greedy": greedy,

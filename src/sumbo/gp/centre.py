@@ -15,20 +15,6 @@ from sumbo.space.measure import Measure
 from sumbo.typing import Float, ndarray
 
 
-def roots_along(
-    kernels: Sequence[OrthogonalKernel], points: Sequence[Float[ndarray, "..."]]
-) -> list[Float[ndarray, "..."]]:
-    """Return r of lines at their points (A_m, 1), however many each has."""
-    sizes = [len(A) for A in points]
-    most = max(sizes)
-    x = np.empty((len(points), most))
-    for row, A in enumerate(points):
-        x[row, : len(A)], x[row, len(A) :] = A[:, 0], A[0, 0]
-    centre = Centre.of(kernels)
-    r = centre.at(x) if centre else x
-    return [r[row, :size] for row, size in enumerate(sizes)]
-
-
 @dataclass(frozen=True, eq=False)
 class Centre:
     """r of L lines, each at points of its own.
@@ -118,6 +104,17 @@ class Centre:
             out[row] = axis.u(x[row][:, None])
         out *= self._roots
         return out
+
+    def along(
+        self, points: Sequence[Float[ndarray, "..."]]
+    ) -> list[Float[ndarray, "..."]]:
+        """Return r of lines at their points (A_m, 1), however many each has."""
+        sizes = [len(A) for A in points]
+        x = np.empty((len(points), max(sizes)))
+        for row, A in enumerate(points):
+            x[row, : len(A)], x[row, len(A) :] = A[:, 0], A[0, 0]
+        r = self.at(x)
+        return [r[row, :size] for row, size in enumerate(sizes)]
 
     def slopes(self, x: Float[ndarray, "L b"]) -> Float[ndarray, "L b"]:
         """Return the derivative of r of each line at its own points."""

@@ -13,13 +13,15 @@ import numpy as np
 from sumbo.gp.solvers.statespace import (
     Recursion,
     SortedPoints,
+    factor_of_moments,
     in_turns,
     noise_factor,
+    noise_moments,
     states_of,
     stationary_deviation,
 )
 from sumbo.kernels import GroupKernel, OrthogonalKernel
-from sumbo.sampling.averages import integrals_of, less_average, with_supports
+from sumbo.sampling.averages import Gaps, integrals_of, less_average, with_supports
 from sumbo.typing import Float, ndarray
 
 # Doubles of white noise that are drawn at a time; more parts go in turns.
@@ -45,11 +47,13 @@ def draw_markov(
         wider = with_supports(centred, places) if centred else places
         sequence = SortedPoints.of(some, wider)
         xi = rng.standard_normal((p, n, len(sequence.gaps)))
-        L = noise_factor(sequence.gaps, p)
+        moments = noise_moments(sequence.gaps, p)
+        L = factor_of_moments(moments, sequence.gaps)
         w = _incoming(L, xi)
         drawn = _draws_of(some, sequence, w)
         if centred:
-            found = integrals_of(rng, centred, wider, sequence, L, w, xi)
+            inner = Gaps(sequence, moments, L)
+            found = integrals_of(rng, centred, wider, inner, w, xi)
             drawn = less_average(centred, places, drawn, found)
         out += drawn
     return out

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sumbo.gp.centre import roots_along
+from sumbo.gp.centre import Centre
 from sumbo.gp.solvers.statespace import Recursion, SortedPoints, in_turns
 from sumbo.kernels.group import GroupKernel
-from sumbo.kernels.orthogonal import OrthogonalKernel
 from sumbo.typing import Float, ndarray
 
 # c_k k! by the number of states: 1; 1 + a; 1 + a + a²/3.
@@ -85,8 +84,8 @@ class MarkovProduct:
         back = np.append(0.0, gaps[:0:-1])
         variances = tuple(float(kernel.variance) for kernel in kernels)
         # What orthogonal parts lack is r rᵀ, with r = √(v/c) u.
-        centred = [k for k in kernels if isinstance(k, OrthogonalKernel)]
-        r = tuple(roots_along(centred, points)) if centred else ()
+        centre = Centre.of(kernels)
+        r = tuple(centre.along(points)) if centre else ()
         forward, backward = Recursion.of(gaps), Recursion.of(back)
         return cls(sequence, variances, left, forward, backward, r)
 

@@ -147,14 +147,18 @@ def _sweep(
 
 
 def noise_factor(gaps: Float[ndarray, " T"], p: int) -> Float[ndarray, "p p T"]:
-    """Return the lower factor of what each gap adds to the state's covariance.
+    """Return the lower factor of what each gap adds to the state's covariance."""
+    return factor_of_moments(noise_moments(gaps, p), gaps)
 
-    Q_ij = ∫_0^d e^{−2s} s^{i+j}/(i! j!) ds is an incomplete gamma function, right to
-    rounding for any gap; those of lower order follow by adding positive terms. At
-    FAR it is the stationary covariance, which is how every part begins.
+
+def noise_moments(gaps: Float[ndarray, " T"], p: int) -> Float[ndarray, "q T"]:
+    """Return P(j + 1, 2d) for each gap d and j = 0 … 2p − 2.
+
+    These incomplete gamma functions are right to rounding for any gap: those of lower
+    order follow from the highest by adding positive terms.
     """
     x = 2.0 * np.maximum(gaps, NEAR)
-    Q = np.empty((2 * p - 1, len(gaps)))  # Q[i + j] = P(i + j + 1, x)
+    Q = np.empty((2 * p - 1, len(gaps)))
     Q[-1] = gammainc(2 * p - 1, x)
     term = np.exp(-x)  # x^a e^{−x}/a!, for a = 0, 1, …
     terms = [term]
@@ -163,6 +167,17 @@ def noise_factor(gaps: Float[ndarray, " T"], p: int) -> Float[ndarray, "p p T"]:
         terms.append(term)
     for a in range(2 * p - 2, 0, -1):
         Q[a - 1] = Q[a] + terms[a]
+    return Q
+
+
+def factor_of_moments(
+    Q: Float[ndarray, "q T"], gaps: Float[ndarray, " T"]
+) -> Float[ndarray, "p p T"]:
+    """Return the lower factor of Q_ij = ∫_0^d e^{−2s} s^{i+j}/(i! j!) ds.
+
+    At FAR this is the stationary covariance, which is how every part begins.
+    """
+    p = (len(Q) + 1) // 2
     L = np.zeros((p, p, len(gaps)))
     for i in range(p):
         for j in range(i + 1):
