@@ -33,7 +33,9 @@ def present(
     """
     if not quiet:
         # Standard output is for the JSON when that was asked for.
-        console(stderr=str(json_file) in STANDARD_OUTPUT).print(_table(result))
+        shown = console(stderr=str(json_file) in STANDARD_OUTPUT)
+        shown.print(_table(result))
+        shown.print(_ending(result), markup=False, highlight=False)
     if csv_file is not None:
         _write("--csv", csv_file, csv_text(result))
     if json_file is not None and str(json_file) in STANDARD_OUTPUT:
@@ -57,10 +59,7 @@ def _write(option: str, path: Path, text: str) -> None:
 
 
 def _table(result: Any) -> Table:
-    failed = f", {len(result.failed)} failed" if len(result.failed) else ""
-    title = f"best value {result.fun:.10g}"
-    caption = f"{result.nfev} evaluations{failed}; {result.message}; seed {result.seed}"
-    table = Table(title=title, caption=caption)
+    table = Table(title=f"best value {result.fun:.10g}", title_justify="left")
     table.add_column("parameter")
     table.add_column("value", justify="right")
     if result.x is not None:
@@ -68,6 +67,12 @@ def _table(result: Any) -> Table:
             shown = f"{value:.10g}" if isinstance(value, float) else str(value)
             table.add_row(name, shown)
     return table
+
+
+def _ending(result: Any) -> str:
+    # Not the caption of the table, which would be broken at the width of the table.
+    failed = f", {len(result.failed)} failed" if len(result.failed) else ""
+    return f"{result.nfev} evaluations{failed}; {result.message}; seed {result.seed}"
 
 
 def _as_json(result: Any) -> str:
