@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Silent unless the user's program sets up logging.
 logging.getLogger("sumbo").addHandler(logging.NullHandler())
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "AdditiveGP",
