@@ -9,6 +9,7 @@ import numpy as np
 from sumbo.acquisition.entropy import FLOOR, minimum_entropy, minimum_entropy_gradient
 from sumbo.data import Data
 from sumbo.errors import require_positive_integer
+from sumbo.gp.smooth import part_moments
 from sumbo.methods.base import METHODS, Info, Method
 from sumbo.methods.max.extremes import EXTREMES
 from sumbo.registry import require_one_of
@@ -84,7 +85,7 @@ class EntropySearch(LabelledModel, Method):
         minima = []
         entropies = []
         for m, Zm in enumerate(by_group(parts, Z)):
-            mean, var = post.part_moments(m, Zm)
+            mean, var = part_moments(post, m, Zm)
             sd = np.sqrt(np.maximum(var, FLOOR))
             draws = EXTREMES[self.extremes](rng, mean, sd, self.samples)
             # The minimum is not expected above the lowest posterior mean.

@@ -9,6 +9,7 @@ import numpy as np
 from sumbo.data import Data
 from sumbo.errors import require_positive_integer
 from sumbo.gp import Posterior
+from sumbo.gp.smooth import part_moments
 from sumbo.methods.base import METHODS, Info, Method
 from sumbo.methods.struct.dpp import sample_kdpp
 from sumbo.search import (
@@ -96,7 +97,7 @@ class StructuralBatch(LabelledModel, Method):
         Z = covering_candidates(rng, data, parts, self.candidates)
 
         def value(m: int, z: Float[ndarray, "b d"]) -> Float[ndarray, " b"]:
-            mean, var = post.part_moments(m, z)
+            mean, var = part_moments(post, m, z)
             return mean - widths[m] * np.sqrt(np.maximum(var, FLOOR))
 
         def gradient(
