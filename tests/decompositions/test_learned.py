@@ -237,6 +237,13 @@ def test_the_last_visited_partitions_are_weighted_too(averaged, others, rng, wal
     assert found.fits == len(wanted)
 
 
+def test_by_default_singletons_are_not_compared_with_visited_partitions(rng, walked):
+    posterior, _ = walked
+    apart = posterior.fit_singletons()
+    found = Auto(min_weight=0.0).choose(rng, posterior, apart, None, VISITED)
+    assert (found.fits, found.others) == (1, ())
+
+
 def test_without_an_average_the_drawn_structure_stands_alone(rng, walked):
     rule = Auto(averaged=1, use_penalty=gain(*walked) - math.log(3.0))
     assert rule.choose(rng, *walked, None, VISITED).others == ()

@@ -70,7 +70,7 @@ class Auto(Learned):
         With ``averaged`` above two, also one of the last other partitions of the walk.
         """
         known = {now.groups, singletons(len(posterior.data.domain.blocks))}
-        for partition in reversed(visited):
+        for partition in reversed(visited if self.averaged > 2 else ()):
             if len(known) < self.averaged:
                 known.add(partition)
         partitions = sorted(known)
