@@ -15,7 +15,7 @@ from sumbo.search import free_coordinates
 from sumbo.search.whole import (
     SEARCH,
     _distinct,
-    _sobol,
+    _spread,
     minimise_whole,
     separable_minimisers,
     whole_candidates,
@@ -276,8 +276,8 @@ def test_improvement_is_maximised_at_a_representable_point(case, rng):
 
 def test_more_coordinates_than_sobol_points_have_are_searched(monkeypatch):
     monkeypatch.setattr("scipy.stats.qmc.Sobol.MAXDIM", 2)
-    assert _sobol(3).shape == (SEARCH.spread, 3)
-    np.testing.assert_array_equal(_sobol(3), _sobol(3))
+    assert _spread(3).shape == (SEARCH.spread, 3)
+    np.testing.assert_array_equal(_spread(3), _spread(3))
 
 
 def test_wide_starts_have_other_integers_each(rng):

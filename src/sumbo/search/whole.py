@@ -7,7 +7,7 @@ points spread over the cube and around the best observations.
 """
 
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -180,7 +180,7 @@ def whole_candidates(
     best = data.U[data.order[: SEARCH.best]]
     # Sobol points, rotated at random: as evenly spread as scrambled ones, while
     # scrambling would take milliseconds of every ask where parameters are many.
-    spread = (_sobol(data.domain.dim) + rng.random(data.domain.dim)) % 1.0
+    spread = (_spread(data.domain.dim) + rng.random(data.domain.dim)) % 1.0
     near = _near(rng, data, best, free)
     joined = separable_minimisers(rng, post, data, per_part)
     one = joined[rng.integers(len(joined), size=SEARCH.crossed)]
@@ -194,12 +194,22 @@ def whole_candidates(
     return made_feasible(rng, region, points, best, SEARCH.spread)
 
 
-def _sobol(P: int) -> Float[ndarray, "n P"]:
+def _spread(P: int) -> Float[ndarray, "n P"]:
     from scipy.stats import qmc  # a second of import time that few calls need
 
     if P > qmc.Sobol.MAXDIM:  # no direction numbers beyond
         return rng_at(0, "search/spread").random((SEARCH.spread, P))
-    return qmc.Sobol(P, scramble=False).random(SEARCH.spread)
+    return _sobol(P, SEARCH.spread)
+
+
+# Constants; SciPy takes a tenth of an ask to compute them.
+@lru_cache(maxsize=8)
+def _sobol(P: int, n: int) -> Float[ndarray, "n P"]:
+    from scipy.stats import qmc
+
+    points = qmc.Sobol(P, scramble=False).random(n)
+    points.setflags(write=False)
+    return points
 
 
 def separable_minimisers(
