@@ -19,6 +19,8 @@ SUITES = (
     "factors",
     "growth",
     "structured",
+    "orthogonal",
+    "choices",
     "large",
     "likelihood",
     "comparators",

@@ -25,6 +25,8 @@ TITLES = {
     "factors": "Joint draws against the work that nobody can avoid",
     "growth": "Joint draws of every size, beside everybody who can draw",
     "structured": "Parts of one coordinate, in linear time",
+    "orthogonal": "Orthogonal parts",
+    "choices": "Choices from a list",
     "large": "Many observations",
     "likelihood": "Likelihood with gradient",
     "comparators": "Methods beside `ts`",

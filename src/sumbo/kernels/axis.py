@@ -91,7 +91,7 @@ class CentredAxis:
             both = np.sign(ends) * self._closed.F(np.abs(ends))
             return self._scale * both.sum(axis=0)
         nodes, weights = self._rule
-        return self._plain(A, nodes) @ weights
+        return self.plain(A, nodes) @ weights
 
     def u_gradient(self, A: Float[ndarray, "n d"]) -> Float[ndarray, "n d"]:
         """Return the gradient of u at each row."""
@@ -126,7 +126,7 @@ class CentredAxis:
         self, A: Float[ndarray, "n d"], B: Float[ndarray, "m d"]
     ) -> Float[ndarray, "n m"]:
         """Return k̃ between two sets of points."""
-        out = self._plain(A, B)
+        out = self.plain(A, B)
         out -= np.outer(self.u(A) / self.c, self.u(B))
         return out
 
@@ -152,7 +152,7 @@ class CentredAxis:
         self, A: Float[ndarray, "n d"]
     ) -> tuple[Float[ndarray, "n n"], list[Float[ndarray, "n n"]]]:
         """Return k̃ of all pairs and its derivatives in the logarithms of ℓ_j."""
-        k, slopes = self._plain(A, A), self._plain_slopes(A, A)
+        k, slopes = self.plain(A, A), self._plain_slopes(A, A)
         u, c = self.u(A), self.c
         k -= np.outer(u, u / c)
         for slope, du, dc in zip(slopes, self.u_slopes(A), self.c_slopes, strict=True):
@@ -161,9 +161,10 @@ class CentredAxis:
         return k, slopes
 
     # ------------------------------------------------------------------ k
-    def _plain(
+    def plain(
         self, A: Float[ndarray, "n d"], B: Float[ndarray, "m d"]
     ) -> Float[ndarray, "n m"]:
+        """Return k between two sets of points."""
         return self.kernel.correlation(squared_distances(A, B, self.lengthscales))
 
     def _plain_gradient(

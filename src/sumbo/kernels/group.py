@@ -63,14 +63,9 @@ class GroupKernel:
         Temporaries are as large as a panel, not as the matrix.
         """
         A = A / self.lengthscales
-        n = len(A)
-        most = max(ROWS, int(SHARE * n))
-        start = 0
-        while start < n:
-            stop = min(n, start + max(8, min(most, PANEL // (n - start))))
+        for start, stop in panels(len(A)):
             s = between(A[start:stop], A[start:])
             yield start, stop, self.kernel.correlation(s)
-            start = stop
 
     def diagonal(self, A: Float[ndarray, "n d"]) -> Float[ndarray, " n"]:
         """Return the variance at each point."""
@@ -94,6 +89,16 @@ class GroupKernel:
         """Return n frequencies ω with E cos(ω·(a − b)) = k(a, b)/variance."""
         d = len(self.lengthscales)
         return self.kernel.spectral(rng, n, d) / self.lengthscales
+
+
+def panels(n: int) -> Iterator[tuple[int, int]]:
+    """Yield the rows start to stop of a lower triangle that are computed at a time."""
+    most = max(ROWS, int(SHARE * n))
+    start = 0
+    while start < n:
+        stop = min(n, start + max(8, min(most, PANEL // (n - start))))
+        yield start, stop
+        start = stop
 
 
 def squared_distances(

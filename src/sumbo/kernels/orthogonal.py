@@ -15,6 +15,7 @@ divided by two, and so on: terms of order q have d^q/q! members. The sum is comp
 over few sets S with whole numbers γ_S: a product holds all subsets of S.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,7 +23,7 @@ import numpy as np
 
 from sumbo.errors import TooLargeError
 from sumbo.kernels.axis import CentredAxis
-from sumbo.kernels.group import GroupKernel
+from sumbo.kernels.group import GroupKernel, panels
 from sumbo.linalg import blas
 from sumbo.typing import Float, Group, Groups, Int, ndarray
 
@@ -88,14 +89,23 @@ class AnovaTerms:
     def combine(self, b: list[Float[ndarray, "*s"]]) -> Float[ndarray, "*s"]:
         """Return the sum of products for values b_j."""
         if self.pure:
-            return np.prod(b, axis=0) if len(b) > 1 else np.array(b[0])
-        out = np.zeros(np.shape(b[0]))
+            out = np.array(b[0])
+            for one in b[1:]:
+                out *= one
+            return out
         plus = [1.0 + one for one in b]
+        whole = next(count for S, count in self.products if len(S) == self.size)
+        out = np.multiply(plus[0], float(whole))
+        for one in plus[1:]:
+            out *= one
         for S, count in self.products:
-            product = np.full(out.shape, float(count))
-            for j in S:
-                product *= plus[j]
-            out += product
+            if not S:
+                out += count
+            elif len(S) < self.size:
+                product = np.multiply(plus[S[0]], float(count))
+                for j in S[1:]:
+                    product *= plus[j]
+                out += product
         return out
 
     def slopes(self, b: list[Float[ndarray, "*s"]]) -> list[Float[ndarray, "*s"]]:
@@ -166,17 +176,46 @@ class OrthogonalKernel(GroupKernel):
 
     def lower(self, A: Float[ndarray, "n d"]) -> Float[ndarray, "n n"]:
         """Return the Gram matrix of ``A``, Fortran-ordered, in its lower triangle."""
-        if len(self.axes) > 1:
-            return self(A, A).T
         out = super().lower(A)
+        if len(self.axes) > 1:
+            return out
         axis = next(iter(self.axes))
         weight = -self.variance / axis.c
         u = axis.u(A[:, self.columns[0]])
         return blas.dsyr(weight, u, lower=1, a=out, overwrite_a=1)
 
     def add_lower(self, A: Float[ndarray, "n d"], out: Float[ndarray, "n n"]) -> None:
-        """Add the Gram matrix of ``A`` to Fortran-ordered ``out``."""
-        out += self(A, A).T
+        """Add the Gram matrix of ``A`` to the lower triangle of Fortran-ordered out."""
+        if len(self.axes) > 1:
+            super().add_lower(A, out)
+        else:
+            out += self(A, A).T
+
+    def _panels(
+        self, A: Float[ndarray, "n d"]
+    ) -> Iterator[tuple[int, int, Float[ndarray, "p q"]]]:
+        """Yield the values of rows start to stop over the variance; see the base.
+
+        Those of a single parameter are not centred.
+        """
+        if len(self.axes) == 1:
+            yield from super()._panels(A)
+            return
+        each, scale = self._each(A), self.terms.scale
+        lacking = [
+            np.sqrt(1.0 / axis.c) * axis.u(a)
+            for axis, a in zip(self.axes, each, strict=True)
+        ]
+        for start, stop in panels(len(A)):
+            b = []
+            for axis, a, r in zip(self.axes, each, lacking, strict=True):
+                k = axis.plain(a[start:stop], a[start:])
+                k -= np.multiply.outer(r[start:stop], r[start:])
+                k *= scale
+                b.append(k)
+            k = self.terms.combine(b)
+            k /= self.terms.total
+            yield start, stop, k
 
     def diagonal(self, A: Float[ndarray, "n d"]) -> Float[ndarray, " n"]:
         """Return the variance at each point."""
