@@ -349,3 +349,19 @@ def test_the_script_that_a_page_wrote_is_forgotten(folder):
     importlib.import_module("written")
     forget_modules(before, folder)
     assert "written" not in sys.modules
+
+
+def links(path):
+    """Return the pages that a page links to in its text."""
+    text = re.sub("```.*?```", "", path.read_text("utf-8"), flags=re.DOTALL)
+    targets = re.findall(r"\]\(([^)#\s]+\.md)(?:#[^)]*)?\)", text)
+    return {(path.parent / target).resolve() for target in targets}
+
+
+def test_every_guide_and_result_is_two_clicks_from_home():
+    first = links(DOCS / "index.md")
+    near = first.union(*(links(page) for page in first))
+    rooms = ("guide", "integrations", "results", "extend", "tutorials")
+    wanted = {p.resolve() for room in rooms for p in (DOCS / room).rglob("*.md")}
+    assert wanted - near == set()
+    assert len(wanted) > 25

@@ -192,7 +192,7 @@ def test_files_of_the_release_are_complete(built):
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"LICENSE", "README.md", "CHANGELOG.md", "references.bib"} <= names
-    assert {"tests/test_release.py", "studies/paper.toml"} <= names
+    assert {"tests/docs/test_release.py", "studies/paper.toml"} <= names
 
 
 @pytest.mark.slow

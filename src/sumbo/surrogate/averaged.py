@@ -13,10 +13,10 @@ class AveragedModel(AdditiveModel):
     """An additive model whose acquisition function is averaged over structures.
 
     Attributes:
-        averaged: Structures over which is averaged at most, with their probabilities;
-            [gardner2017]. None for what the groups do: two with ``"auto"``, the one
-            where the walk is and singletons. With more, the last ones that the walk
-            visited are fitted too; with 1 there is no average.
+        averaged: Largest number of structures to average over, with their probabilities
+            as weights [gardner2017]. None for the choice of the groups: ``"auto"`` takes
+            two, the present one of the walk and singletons. With more, the last ones
+            that the walk visited are fitted too; with 1 there is no average.
     """
 
     averaged: int | None = None
