@@ -22,12 +22,13 @@ test: $(VENV)/.test  ## the quick suite, with layers and coverage
 statistical: $(VENV)/.test  ## slow and statistical tests, false-alarm rates stated in each
 	$(BIN)/python -m pytest -n 2 -m "slow or statistical"
 
-lint: $(VENV)/.lint  ## style, formatting and types
+lint: $(VENV)/.lint  ## style, formatting, types, spelling and prose
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright
 	$(BIN)/codespell
 	$(BIN)/proselint --config .proselintrc.json --output-format compact check *.md docs/*.md docs/*/*.md paper/*.md
+	$(BIN)/python docs/print_docstrings.py | $(BIN)/proselint --config .proselintrc.json --output-format compact check
 
 test-lowest: .venv-lowest/.ready  ## the quick suite with the lowest versions that pyproject allows
 	.venv-lowest/bin/python -m pytest -n 2 -W default -m "not slow and not statistical"

@@ -69,7 +69,11 @@ def typeset(markdown):
         math = convert(latex, display="block" if display else "inline")
         if "\\" in math:  # a command that the converter does not know stays as text
             raise ValueError(f"{latex} cannot be shown: {math}")
-        return math.replace("\n", "")
+        math = math.replace("\n", "")
+        # A prime as an identifier would be slanted, and too small to be seen.
+        math = math.replace("<mi>&#x02032;</mi>", "<mo>&#x02032;</mo>")
+        # A line that begins with <math> would be taken for a block of HTML.
+        return math if display else f"<span>{math}</span>"
 
     pieces = re.split(r"(```.*?```|`[^`]*`)", markdown, flags=re.DOTALL)
     pieces[::2] = [

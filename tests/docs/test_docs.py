@@ -365,3 +365,15 @@ def test_every_guide_and_result_is_two_clicks_from_home():
     wanted = {p.resolve() for room in rooms for p in (DOCS / room).rglob("*.md")}
     assert wanted - near == set()
     assert len(wanted) > 25
+
+
+def test_a_line_may_begin_with_a_formula():
+    pytest.importorskip("latex2mathml")
+    typeset = load(DOCS / "hooks.py").typeset
+    text = typeset("<!-- formulas -->\n\n$f(x)$ has a distribution.\n\n$$ a + b $$\n")
+    _, inline, displayed = (line for line in text.split("\n") if line)
+    assert inline.startswith("<span><math")
+    assert inline.endswith("</span> has a distribution.")
+    assert displayed.startswith("<math")
+    with pytest.raises(ValueError, match="cannot be shown"):
+        typeset(r"<!-- formulas --> $\arg f$")

@@ -94,7 +94,7 @@ class Decision(ABC):
     def regret(
         self, offers: Any, choice: Float[ndarray, "R d"]
     ) -> Float[ndarray, " R"]:
-        """Return how much greater the values are than the least possible ones."""
+        """Return how much greater the values are than the smallest that can occur."""
         return self.values(choice) - self.values(self.best(offers, self.theta))
 
     @property

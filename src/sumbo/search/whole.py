@@ -218,7 +218,7 @@ def separable_minimisers(
     """Return, for each of several β, the minimisers of the parts' bounds, joined.
 
     A part on all coordinates is left out if there are others, as a residual part is:
-    its values enter in the descent.
+    the descent takes it into account.
     """
     best = data.U[data.order[: SEARCH.best]]
     out = np.tile(best[0], (len(SEARCH.betas), 1))

@@ -394,8 +394,8 @@ def with_best_kernel(gp: AdditiveGP, data: Data, seed: int) -> AdditiveGP:
     """Return the fit, or one with another kernel if its posterior density is greater.
 
     The groups were chosen with the present kernel, so the other one has to be ahead
-    with groups that are not its own. The seed is that of the fit: of very many data it
-    draws those that are fitted, and densities compare on the same data only.
+    with groups that are not its own. The seed is that of the fit, which takes a part of
+    many values: densities compare on the same data only.
     """
     fits = [gp]
     for kernel in KERNEL_CHOICES:

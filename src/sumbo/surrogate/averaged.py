@@ -14,9 +14,9 @@ class AveragedModel(AdditiveModel):
 
     Attributes:
         averaged: Largest number of structures to average over, with their probabilities
-            as weights [gardner2017]. None for the choice of the groups: ``"auto"`` takes
-            two, the present one of the walk and singletons. With more, the last ones
-            that the walk visited are fitted too; with 1 there is no average.
+            as weights [gardner2017]. None for the choice of the groups: ``"auto"``
+            takes two, the present one of the walk and singletons. With more, the last
+            ones that the walk visited are fitted too; with 1 there is no average.
     """
 
     averaged: int | None = None

@@ -1,6 +1,6 @@
 """What the problems of cosmic shear share: a universe, and how well it fits the data.
 
-CAMB takes nearly all of the time, and only some of the parameters enter it. The points
+CAMB takes most of the time, and only some of the parameters enter it. The points
 of a batch that agree in those share one run of CAMB.
 """
 
