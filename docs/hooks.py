@@ -70,8 +70,6 @@ def typeset(markdown):
         if "\\" in math:  # a command that the converter does not know stays as text
             raise ValueError(f"{latex} cannot be shown: {math}")
         math = math.replace("\n", "")
-        # A prime as an identifier would be slanted, and too small to be seen.
-        math = math.replace("<mi>&#x02032;</mi>", "<mo>&#x02032;</mo>")
         # A line that begins with <math> would be taken for a block of HTML.
         return math if display else f"<span>{math}</span>"
 
