@@ -76,10 +76,12 @@ def is_noisy(data: Data) -> tuple[bool, int]:
     (quiet_start, loud_start), (quiet_second, loud_second) = RULE.starts
     loud = replace(rows, noisy=True)
     model = first_model(rows.U.shape[1], loud_start)
-    for fits, steps in enumerate((RULE.trial_steps, RULE.steps), 1):
-        first = _fitted(model, loud, steps)
-        if _largest_lead(first.noise / rows.y.var()) <= RULE.penalty:
-            return False, fits
+    trial = _fitted(model, loud, RULE.trial_steps)
+    if _largest_lead(trial.noise / rows.y.var()) <= RULE.penalty:
+        return False, 1
+    first = _fitted(model, loud)
+    if _largest_lead(first.noise / rows.y.var()) <= RULE.penalty:
+        return False, 2
     noisy, quiet = _score(first), _log_density(rows, quiet_start)
     if noisy - quiet <= RULE.penalty - RULE.margin:
         return False, 3
