@@ -120,7 +120,7 @@ def pooled(
         [f"share of pairs won by {first}", *(share(p.share) for p in found)],
         [f"share outside {ends}", *(excluded(p.share) for p in found)],
         ["share on other problems like these", *map(_other_share, found)],
-        ["share seen with a probability of 80 %", *map(seen, found)],
+        ["smallest share that is seen with a probability of 80 %", *map(seen, found)],
         [f"gap of {first} / gap of {second}", *(ratio(p.ratio) for p in found)],
         ["problems with a gap ratio", *(str(len(p.ratio_problems)) for p in found)],
         [
