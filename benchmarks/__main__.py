@@ -22,6 +22,7 @@ SUITES = (
     "orthogonal",
     "choices",
     "large",
+    "asks",
     "likelihood",
     "comparators",
     "paper",

@@ -28,6 +28,7 @@ TITLES = {
     "orthogonal": "Orthogonal parts",
     "choices": "Choices from a list",
     "large": "Many observations",
+    "asks": "Points of a run with many observations",
     "likelihood": "Likelihood with gradient",
     "comparators": "Methods beside `ts`",
     "paper": "The paper's settings, now and before",

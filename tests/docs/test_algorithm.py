@@ -11,7 +11,8 @@ import pytest
 import sumbo
 from pages import DOCS
 from sumbo.gp import fit, model
-from sumbo.surrogate import AdditiveModel
+from sumbo.gp.solvers import inducing, projected
+from sumbo.surrogate import AdditiveModel, large
 from sumbo.surrogate.additive import KERNEL_CHOICES
 
 if not DOCS.exists():
@@ -70,7 +71,11 @@ def test_the_refits_of_the_page_are_those_of_the_defaults():
         f"uniformly random points ({default('n_init')} by default)",
         f"a length-scale is {model.DEFAULT_LENGTHSCALE}·√d",
         f"only if {fit.TRIAL} iterations lead higher",
-        f"More than {model.MOST_FITTED:_} observations".replace("_", " "),
+        f"More than {large.MANY.fitted} observations",
+        f"Up to {large.MANY.fitted} observations",
+        f"has {inducing.FEWEST_ON_LINE} to {inducing.MOST_ON_LINE} inducing points",
+        f"at most {projected.MOST_ON_LINES:_} for all".replace("_", " "),
+        f"otherwise {projected.ANCHORS_PER_COORDINATE} for each coordinate",
         f"at most {fit.MapFit().steps} iterations",
         f"begin with Matérn-{KERNEL_CHOICES[0][-2]}/2",
     ],

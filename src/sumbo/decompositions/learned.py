@@ -70,6 +70,9 @@ class Learned(Decomposition):
             on.
         walks_from: Observations from which several walks begin. The more data, the less
             likely one walk leaves groups that are only half right.
+        many: Observations above which a walk that begins is a single one of
+            ``sweeps_of_many`` sweeps: so many data distinguish groups well.
+        sweeps_of_many: Its sweeps.
         remembered: Visited partitions that are kept.
         averaged_sweeps: Sweeps over which co-membership is averaged. After more sweeps,
             each new one has the weight 1 / ``averaged_sweeps``, so that the first ones,
@@ -89,6 +92,8 @@ class Learned(Decomposition):
     few_data_divisor: int = 3
     walks: int = 3
     walks_from: int = 45
+    many: int = 400
+    sweeps_of_many: int = 12
     remembered: int = 60
     averaged_sweeps: int = 12
     # A PartitionSweep; files and designs hold it as a table.
@@ -98,7 +103,7 @@ class Learned(Decomposition):
         if self.max_size is not None:
             require_positive_integer("max_size", self.max_size)
         counts = ("first_sweeps", "sweeps", "observations_per_round", "max_rounds")
-        more = ("few_data_divisor", "walks", "walks_from")
+        more = ("few_data_divisor", "walks", "walks_from", "many", "sweeps_of_many")
         for name in (*counts, *more, "remembered", "averaged_sweeps"):
             require_positive_integer(name, getattr(self, name))
         require_number("min_data", self.min_data)
@@ -125,8 +130,8 @@ class Learned(Decomposition):
         walked = memory is not None and memory.walked
         sweeps = self._count_sweeps(N, K, walked)
         start, fits = _start(posterior, memory, last, sweeps)
-        many = max(self.walks_from, self.enough_data * K)
-        count = self.walks if not walked and many <= N else 1
+        enough = max(self.walks_from, self.enough_data * K) <= N <= self.many
+        count = self.walks if not walked and enough else 1
         walks = [run_sweeps(rng, posterior, start, sweeps) for _ in range(count)]
         made = max((walk or [start] for walk in walks), key=_highest_density)
         memory = self._remember(memory, made)
@@ -167,6 +172,8 @@ class Learned(Decomposition):
             return 0
         if self.enough_data * K > N:
             return max(1, sweeps // self.few_data_divisor)
+        if self.many < N and not walked:
+            return self.sweeps_of_many
         rounds = min(max(N // self.observations_per_round, 1), self.max_rounds)
         return sweeps if walked else sweeps * rounds
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from sumbo.errors import ArgumentError
 from sumbo.gp.arrays import as_candidates, as_matrix, require_count, require_rows
 from sumbo.gp.results import Minimum
-from sumbo.gp.solvers import Dense, Solver
+from sumbo.gp.solvers import Dense, Pointwise, Solver
 from sumbo.linalg import one_blas_thread
 from sumbo.registry import Registry
 from sumbo.rng import Seed, as_seed, rng_at
@@ -142,6 +142,15 @@ class Draws:
             return self.solver
         msg = (
             f"{what} needs the exact posterior, this one has {len(self.X)} points and "
-            "how='iterative'. Condition on fewer points with how='exact'."
+            f"a solver of type {type(self.solver).__name__}. Condition on fewer points "
+            "with how='exact'."
         )
         raise ArgumentError(msg)
+
+    def _pointwise(self, what: str) -> Pointwise:
+        """Return the solver, whose moments are cheap at many points.
+
+        Raises:
+            ArgumentError: If the posterior has another one.
+        """
+        return self.solver if isinstance(self.solver, Pointwise) else self._exact(what)

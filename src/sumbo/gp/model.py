@@ -15,7 +15,7 @@ from sumbo.gp.centred_evidence import OrthogonalEvidence
 from sumbo.gp.evidence import Evidence, Hyperparameters
 from sumbo.gp.fit import FITS, FitInfo
 from sumbo.gp.posterior import Posterior
-from sumbo.gp.solvers import Dense, Iterative, Solver
+from sumbo.gp.solvers import Dense, Iterative, Projected, Solver
 from sumbo.kernels import GroupKernel, as_kernel
 from sumbo.registry import nearest
 from sumbo.rng import rng_at
@@ -28,6 +28,7 @@ T = TypeVar("T")
 SOLVERS: Mapping[str, Callable[..., Solver]] = {
     "exact": Dense.of,
     "iterative": Iterative.of,
+    "projected": Projected.of,
 }
 
 # Where no length-scale is given, and where fits start: this times √d for a group of d
@@ -193,11 +194,14 @@ class AdditiveGP:
             y: Observed values (N,).
             noise: Known variances of the observations (N,), 0 where there is none. The
                 model's own noise variance is added to them.
-            how: ``"exact"``, in O(N³), for up to about 10 000 points, or
+            how: ``"exact"``, in O(N³), for up to about 10 000 points;
                 ``"iterative"``, in nearly linear time, for 100 000 and more: it can
-                ``predict`` and make joint draws.
+                ``predict`` and make joint draws; or ``"projected"``, on inducing
+                points of every part: an approximation whose moments, gradients and
+                draws take the same time whatever N is.
             settings: Of ``"iterative"``: ``inducing``, ``tolerance``, ``seed``, see
-                ``sumbo.gp.solvers.Iterative.of``.
+                ``sumbo.gp.solvers.Iterative.of``. Of ``"projected"``: ``anchors``, see
+                ``sumbo.gp.solvers.Projected.of``.
         """
         noise = as_variances(noise, X, "noise")
         X, y = self._data(X, y)

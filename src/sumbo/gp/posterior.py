@@ -27,17 +27,15 @@ from sumbo.gp.cross import Cross
 from sumbo.gp.draws import Draws
 from sumbo.gp.results import Part
 from sumbo.gp.solvers import Solver
-from sumbo.gp.solvers.dense import MomentPullback
+from sumbo.gp.solvers.base import MomentPullback
 from sumbo.kernels import GroupKernel
 from sumbo.linalg import inverse_lower, solve_lower
-from sumbo.typing import Float, ndarray
+from sumbo.typing import Float, Int, ndarray
 from sumbo.values import aligned, as_floats, without_labels
 
 if TYPE_CHECKING:
     from sumbo.gp.model import AdditiveGP
 
-# Covariances worked on at a time: they stay in the cache.
-PANEL = 32_768
 # Share of the prior variance up to which a variance is rounding.
 ROUNDING = 1e-12
 
@@ -50,8 +48,9 @@ class Posterior(Draws):
     ``Iterative`` one, of ``condition(…, how="iterative")``, only means, variances of
     the sum and joint draws are available: ``predict``, ``predict_mean``,
     ``sum_moments``, ``part_mean``, ``part_means``, ``fitted``, ``solve`` and
-    ``sample``. Anything else raises an ``ArgumentError``; condition on fewer points
-    for it.
+    ``sample``. The ``Projected`` one has also ``sum_moments_pullback``,
+    ``part_moments``, ``line_moments`` and ``append``. Anything else raises an
+    ``ArgumentError``; condition on fewer points for it.
 
     Examples:
         >>> import numpy as np
@@ -114,6 +113,12 @@ class Posterior(Draws):
         gp = replace(self.gp, mean=-self.gp.mean)
         return replace(self, gp=gp, y=-self.y, maximised=not self.maximised)
 
+    @property
+    def lines(self) -> Int[ndarray, " L"]:
+        """The coordinate of each part on one coordinate."""
+        single = [group[0] for group in self.gp.groups if len(group) == 1]
+        return np.array(single, dtype=int)
+
     # ------------------------------------------------------------------ exact only
     @property
     def L(self) -> Float[ndarray, "N N"]:
@@ -174,8 +179,8 @@ class Posterior(Draws):
         ``pullback(∂g/∂mean, ∂g/∂var)`` is the gradient of g in the points, (b, P). It
         takes one pass over the kernels.
         """
-        exact = self._exact("sum_moments_pullback")
-        return exact.sum_moments_pullback(U, self.alpha)
+        solver = self._pointwise("sum_moments_pullback")
+        return solver.sum_moments_pullback(U, self.alpha)
 
     # ------------------------------------------------------------------ the parts
     def part_mean(self, m: int, Zm: Float[ndarray, "B d"]) -> Float[ndarray, " B"]:
@@ -239,17 +244,7 @@ class Posterior(Draws):
         self, m: int, Zm: Float[ndarray, "B d"]
     ) -> tuple[Float[ndarray, " B"], Float[ndarray, " B"]]:
         """Return mean and variance of part m at points of its own coordinates."""
-        kernel, Xm = self.gp.kernels[m], self.X[:, self.gp.groups[m]]
-        L = self._exact("part_moments").L
-        mean, var = np.empty(len(Zm)), np.empty(len(Zm))
-        rows = max(1, PANEL // self.N)
-        for start in range(0, len(Zm), rows):
-            some = slice(start, start + rows)
-            cross = kernel(Zm[some], Xm)
-            V = solve_lower(L, cross.T)
-            mean[some] = cross @ self.alpha
-            var[some] = kernel.diagonal(Zm[some]) - np.einsum("nb,nb->b", V, V)
-        return mean, np.maximum(var, 0.0)
+        return self._pointwise("part_moments").part_moments(m, Zm, self.alpha)
 
     def line_moments(
         self, Z: Float[ndarray, "B P"]
@@ -257,9 +252,9 @@ class Posterior(Draws):
         """Return mean and variance of each line, evaluated together.
 
         A line is a part on one coordinate; it depends on this coordinate of the points
-        ``Z`` only. The order of the lines is that of ``cross.lines``.
+        ``Z`` only. The order of the lines is that of ``lines``.
         """
-        return self._exact("line_moments").line_moments(Z, self.alpha)
+        return self._pointwise("line_moments").line_moments(Z, self.alpha)
 
     def line_moments_gradient(
         self, Z: Float[ndarray, "B P"]
@@ -319,10 +314,10 @@ class Posterior(Draws):
             require_inside(X_new, self.gp.measure)
         X, values = np.vstack([self.X, X_new]), np.concatenate([self.y, y_new])
         known = as_variances(noise, X_new)
-        exact = self._exact("append").append(X_new, known)
+        solver = self._pointwise("append").append(X_new, known)
         if self.gp.noise == 0:
-            require_no_contradictions(X, values, exact.known)
-        return replace(self, X=X, y=values, solver=exact)
+            require_no_contradictions(X, values, solver.known)
+        return replace(self, X=X, y=values, solver=solver)
 
     def inflation(self, X: Any) -> Float[ndarray, " b"]:
         """Return Σ_m σ_m² / σ² at whole points: what independent draws would add.

@@ -12,7 +12,7 @@ from sumbo.data import Data, Transform
 from sumbo.errors import ArgumentError
 from sumbo.registry import Registry, nearest
 from sumbo.rng import split
-from sumbo.sampling.expansion import Drawing
+from sumbo.sampling.expansion import JOINT, Drawing
 from sumbo.search import (
     Candidates,
     CandidateSettings,
@@ -276,7 +276,9 @@ class ThompsonSampling(CandidateSearch):
     ) -> tuple[Float[ndarray, "q P"], DrawState, Info]:
         """Return the minimisers of q draws."""
         streams = split(rng)
-        surrogate, model = self.update(streams.structure, state, data, q)
+        surrogate, model = self.update(
+            streams.structure, state, data, q, projected=self.draw is JOINT
+        )
         if surrogate.outcomes:
             U = minimise_constrained_draws(streams, self.draw, surrogate, q, self)
             return U, DrawState.of(model, None), Info.of(surrogate)

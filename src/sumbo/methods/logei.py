@@ -106,7 +106,7 @@ class LogExpectedImprovement(AveragedModel, Method):
         self, rng: np.random.Generator, state: AdditiveState | None, data: Data, q: int
     ) -> tuple[Float[ndarray, "q P"], AdditiveState, Info]:
         """Return maximisers, one after the other, then the minimisers of draws."""
-        surrogate, state = self.update(rng, state, data, q)
+        surrogate, state = self.update(rng, state, data, q, projected=True)
         info, data = Info.of(surrogate), surrogate.data
         given, surrogate = surrogate, surrogate.fantasised(data.pending)
         out = np.empty((q, data.domain.dim))

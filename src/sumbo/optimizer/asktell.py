@@ -34,7 +34,7 @@ from sumbo.typing import ndarray
 
 LOG = logging.getLogger("sumbo")
 # An ask is reported as slow, once, if it takes so many seconds of CPU time with so
-# many observations. Its cost grows with their cube.
+# many observations. Its cost grows with their cube, or more slowly.
 SLOW_ASK_S = 2.0
 MANY_OBSERVATIONS = 1000
 
@@ -309,7 +309,16 @@ class Optimizer(RunView):
         self._slow = True
         msg = (
             f"a point took {seconds:.1f} s of CPU time to choose, with {N} "
-            "observations; twice as many take up to eight times as long. If that is "
-            "longer than an evaluation, pass method='uniform', which asks at once."
+            f"observations{self._refit_in_it(q)}; twice as many take up to eight times "
+            "as long. If that is longer than an evaluation, pass method='uniform', "
+            "which asks at once."
         )
         warnings.warn(msg, stacklevel=3)
+
+    def _refit_in_it(self, q: int) -> str:
+        """Return how much of a slow ask was a refit, which most asks do without."""
+        after = self._engine.method.next_refit(len(self._now.history.y), q)
+        if not self.info.refitted or after is None:
+            return ""
+        seconds = self.info.fit_cpu_s / q
+        return f" ({seconds:.1f} s of it a refit, the next one is at {after})"

@@ -6,6 +6,7 @@ cost one triangular solve with the factor that made the draw. It equals the draw
 the candidates, and with its gradient the best candidate can be refined locally.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,8 +17,11 @@ import numpy as np
 from sumbo.gp import Posterior
 from sumbo.gp.centre import Centre
 from sumbo.gp.lines import LineKernels
+from sumbo.gp.solvers import Projected
+from sumbo.gp.solvers.inducing import Inducing
 from sumbo.kernels import GroupKernel
-from sumbo.sampling.factors import PartFactor
+from sumbo.linalg import cholesky, solve_upper
+from sumbo.sampling.factors import LADDER, PartFactor
 from sumbo.sampling.joint import (
     draw_constant,
     moved_constant,
@@ -30,16 +34,53 @@ from sumbo.sampling.sums import sample_sum, sample_sum_marginal
 from sumbo.typing import Float, ndarray
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Expansion:
+class Expansion(ABC):
     """n draws of one part: values at its candidates, and functions through them.
+
+    Attributes:
+        values: The draws at the candidates.
+        constant: The draws of the random constant that go with them, less its mean.
+    """
+
+    values: Float[ndarray, "n B"]
+    constant: Float[ndarray, " n"] | None
+
+    @property
+    @abstractmethod
+    def kernel(self) -> GroupKernel:
+        """The kernel of the part."""
+
+    @cached_property
+    @abstractmethod
+    def A(self) -> Float[ndarray, "A d"]:
+        """The points at which the draws are expanded."""
+
+    @cached_property
+    @abstractmethod
+    def coefficients(self) -> Float[ndarray, "A n"]:
+        """The coefficients c."""
+
+    def at(self, i: int, z: Float[ndarray, "b d"]) -> Float[ndarray, " b"]:
+        """Return draw i at points of the part's coordinates."""
+        return self.kernel(z, self.A) @ self.coefficients[:, i]
+
+    def gradient(
+        self, i: int, z: Float[ndarray, "b d"]
+    ) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"]]:
+        """Return draw i and its gradient at points of the part's coordinates."""
+        k, slope = self.kernel.input_gradient(z, self.A)
+        c = self.coefficients[:, i]
+        return k @ c, np.einsum("bad,a->bd", slope, c)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FactorExpansion(Expansion):
+    """Draws through the candidates and the data, from the factor that made them.
 
     Attributes:
         factor: The factor that made the prior draws, from the white noise ``xi``.
         xi: The white noise.
         v: The update of the draws, see ``sampling.joint``.
-        values: The draws at the candidates.
-        constant: The draws of the random constant that go with them, less its mean.
     """
 
     factor: PartFactor
@@ -65,17 +106,66 @@ class Expansion:
         c[len(self.factor.Z) :] += self.v
         return c
 
-    def at(self, i: int, z: Float[ndarray, "b d"]) -> Float[ndarray, " b"]:
-        """Return draw i at points of the part's coordinates."""
-        return self.kernel(z, self.A) @ self.coefficients[:, i]
 
-    def gradient(
-        self, i: int, z: Float[ndarray, "b d"]
-    ) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"]]:
-        """Return draw i and its gradient at points of the part's coordinates."""
-        k, slope = self.kernel.input_gradient(z, self.A)
-        c = self.coefficients[:, i]
-        return k @ c, np.einsum("bad,a->bd", slope, c)
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FeatureExpansion(Expansion):
+    """Draws of a part that is projected on inducing points, by the weights ``w``.
+
+    What the features lose of a part on several coordinates is drawn at the candidates,
+    from the white noise ``xi``: with them, points and candidates have the factor
+    [[L, 0], [R, S]]. A part on one coordinate loses next to nothing.
+    """
+
+    part: Inducing
+    w: Float[ndarray, "r n"]
+    Z: Float[ndarray, "C d"]
+    R: Float[ndarray, "C r"]
+    S: Float[ndarray, "C C"]
+    xi: Float[ndarray, "C n"]
+    values: Float[ndarray, "n B"]
+    constant: Float[ndarray, " n"] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        rng: np.random.Generator,
+        part: Inducing,
+        w: Float[ndarray, "r n"],
+        Z: Float[ndarray, "B d"],
+        constant: Float[ndarray, " n"],
+    ) -> "FeatureExpansion":
+        """Return the draws that have these weights."""
+        kernel, R = part.kernel, part(Z)
+        values = R @ w
+        if len(kernel.lengthscales) == 1:
+            Z, R, S = Z[:0], R[:0], np.empty((0, 0))
+            xi = np.empty((0, w.shape[1]))
+        else:
+            rest = kernel(Z, Z) - R @ R.T
+            S, _ = cholesky(rest, LADDER, "rest of a part", kernel.variance)
+            xi = rng.standard_normal((len(Z), w.shape[1]))
+            values += S @ xi
+        return cls(
+            part=part, w=w, Z=Z, R=R, S=S, xi=xi, values=values.T, constant=constant
+        )
+
+    @property
+    def kernel(self) -> GroupKernel:
+        """The kernel of the part."""
+        return self.part.kernel
+
+    @cached_property
+    def A(self) -> Float[ndarray, "A d"]:
+        """The inducing points and the candidates."""
+        return np.concatenate([self.part.G, self.Z])
+
+    @cached_property
+    def coefficients(self) -> Float[ndarray, "A n"]:
+        """The coefficients c, which are the inverse transposed factor times [w, ξ]."""
+        if not len(self.Z):
+            return solve_upper(self.part.L, self.w)
+        c = solve_upper(self.S, self.xi)
+        return np.concatenate([solve_upper(self.part.L, self.w - self.R.T @ c), c])
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +264,26 @@ def expand_joint(
     ]
 
 
+def expand_projected(
+    rng: np.random.Generator,
+    post: Posterior,
+    solver: Projected,
+    Z: list[Float[ndarray, "..."]],
+    n: int,
+) -> list[Expansion]:
+    """Return n joint draws from a projected posterior, which can be refined.
+
+    They are draws of the weights of all features given the data, [rasmussen2006]
+    Eq. (2.8), and of what the features lose at the candidates.
+    """
+    w = solver.draw_weights(post.alpha, rng.standard_normal((solver.Phi.shape[1], n)))
+    constant = np.sqrt(post.gp.constant) * w[-1] if post.gp.constant else np.zeros(n)
+    return [
+        FeatureExpansion.of(rng, part, w[cut], Zm, constant)
+        for part, cut, Zm in zip(solver.parts, solver.cuts, Z, strict=True)
+    ]
+
+
 def expand_marginal(
     rng: np.random.Generator, post: Posterior, factors: list[PartFactor], n: int
 ) -> list[Expansion]:
@@ -198,9 +308,9 @@ def _expansion(
     f_Z: Float[ndarray, "B n"],
     xi: Float[ndarray, "A n"],
     v: Float[ndarray, "N n"],
-) -> Expansion:
+) -> FactorExpansion:
     values = (f_Z + factor.K_ZX @ v).T
-    return Expansion(factor=factor, xi=xi, v=v, values=values)
+    return FactorExpansion(factor=factor, xi=xi, v=v, values=values)
 
 
 class Drawing(NamedTuple):

@@ -8,9 +8,10 @@ import numpy as np
 from sumbo.data import Data
 from sumbo.errors import require_positive_integer
 from sumbo.gp import Posterior
+from sumbo.gp.solvers import Projected
 from sumbo.registry import require_one_of
 from sumbo.rng import Streams
-from sumbo.sampling.expansion import Draw, Drawing, Expansion
+from sumbo.sampling.expansion import Draw, Drawing, Expansion, expand_projected
 from sumbo.sampling.growth import FactorMemory, fresh_factors, grown_factors
 from sumbo.search.candidates import draw_candidates, free_coordinates
 from sumbo.search.components import by_group, feasible_components
@@ -106,7 +107,10 @@ def minimise_draws(
         Z = list(candidates.Z)
     each, rng = by_group(parts, Z), streams.normals
     draws: list[Expansion] = []
-    if candidates is None and not settings.refine:
+    if isinstance(post.solver, Projected):
+        draws = expand_projected(rng, post, post.solver, each, q)
+        found = [expansion.values for expansion in draws]
+    elif candidates is None and not settings.refine:
         found = draw.sample(rng, post, each, q, settings.threads)
     else:
         if candidates is None:

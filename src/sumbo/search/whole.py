@@ -222,7 +222,7 @@ def separable_minimisers(
     """
     best = data.U[data.order[: SEARCH.best]]
     out = np.tile(best[0], (len(SEARCH.betas), 1))
-    lines = post.cross.lines
+    lines = post.lines
     if len(lines):
         Z = np.vstack([line_candidates(rng, data, per_part), best])
         mean, var = post.line_moments(Z)

@@ -28,9 +28,10 @@ from sumbo.gp.observed import fit_to
 from sumbo.kernels import KERNELS
 from sumbo.registry import require_one_of
 from sumbo.rng import rng_at
-from sumbo.state import SAVED_IF_SET, State
+from sumbo.state import SAVED_IF_SET, UNSAVED, State
 from sumbo.structure import expand
 from sumbo.surrogate.base import Fit, OutcomeModel, Surrogate
+from sumbo.surrogate.large import MANY, SolverMemory, condition, fitted_part
 from sumbo.surrogate.noise import comparison_due, is_noisy
 from sumbo.surrogate.transform import Scale, rescale
 from sumbo.typing import Float, Groups, ndarray
@@ -70,6 +71,7 @@ class AdditiveState(State):
         noise_compared: The number of observations at which this was last decided.
         memory: What the decomposition remembers.
         outcomes: What the last refits of the models of outcomes chose.
+        solvers: The factors of the last ask. They only save time.
     """
 
     fitted_at: int
@@ -80,6 +82,7 @@ class AdditiveState(State):
     noise_compared: int = 0
     memory: State | None = None
     outcomes: tuple["AdditiveState", ...] = field(default=(), metadata=SAVED_IF_SET)
+    solvers: SolverMemory = field(default_factory=SolverMemory, metadata=UNSAVED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +99,7 @@ class AdditiveModel:
         growth: Minimum relative growth of the data set before the next refit. With
             ``growth=0.25`` and a fit at 100 observations, the next refit happens at
             125 or later. It does not apply to batches of ``refit`` points or more,
-            because their model is used many times.
+            because their model is used many times, up to 400 observations.
         starts: Starting points of a MAP fit.
         start_lengthscale: Length-scale of every coordinate at which ``fit="adam"``
             starts; None for 0.3·√d in a group of d coordinates.
@@ -148,22 +151,25 @@ class AdditiveModel:
         state: AdditiveState | None,
         data: Data,
         q: int = 1,
+        *,
+        projected: bool = False,
     ) -> tuple[Surrogate, AdditiveState]:
         """Return the surrogate given all data, refitted if that is due for q points.
 
-        The posteriors are computed from the state and the data alone, never from a
-        cache that a resumed run would not have, so that resuming is exact.
+        The posteriors depend on the state and the data alone, never on what a resumed
+        run would not have, so that resuming is exact. With ``projected`` those of many
+        observations are approximations, see ``surrogate.large``.
         """
         if data.outcomes:
             return self._with_outcomes(rng, state, data, q)
         due = state is None or len(data.y) >= self.next_refit(state.fitted_at, q)
         if state is not None and not due:
-            return self._condition(state, data), state
+            return self._condition(state, data, projected=projected), state
         begin = time.process_time()
         state, fits, events = self._refit(rng, state, data)
         took = time.process_time() - begin
         surrogate = replace(
-            self._condition(state, data),
+            self._condition(state, data, projected=projected),
             refitted=True,
             fits=fits,
             fit_cpu_s=took,
@@ -196,7 +202,9 @@ class AdditiveModel:
 
     def next_refit(self, fitted_at: int, q: int = 1) -> int:
         """Return the number of observations at which q points ask for a refit."""
-        growth = self.growth * fitted_at if q < self.refit else 0.0
+        growth = self.growth * fitted_at
+        if q >= self.refit:
+            growth = min(MANY.batch_growth, self.growth) * (fitted_at - MANY.fitted)
         return fitted_at + math.ceil(max(self.refit, growth))
 
     def surrogate(self, state: AdditiveState | None, data: Data) -> Surrogate | None:
@@ -262,16 +270,25 @@ class AdditiveModel:
         return resolve(self.groups)
 
     # ------------------------------------------------------------------ inside
-    def _condition(self, state: AdditiveState, data: Data) -> Surrogate:
+    def _condition(
+        self, state: AdditiveState, data: Data, *, projected: bool = False
+    ) -> Surrogate:
         data = replace(data.under(state.scale.transform), noisy=state.noisy)
         fits = (state.drawn, *state.others)
-        weights = np.array([fit.weight for fit in fits])
+        posteriors = tuple(
+            condition(
+                fit.over(data.domain),
+                data,
+                state.fitted_at,
+                state.solvers,
+                i,
+                projected=projected,
+            )
+            for i, fit in enumerate(fits)
+        )
         return Surrogate(
-            posteriors=tuple(
-                fit.over(data.domain).condition(data.U, data.y, noise=data.noise)
-                for fit in fits
-            ),
-            weights=weights,
+            posteriors=posteriors,
+            weights=np.array([fit.weight for fit in fits]),
             data=data,
             structures=self.structures(state),
             co_membership=self.co_membership(state),
@@ -296,10 +313,10 @@ class AdditiveModel:
         if self.fit == "adam":
             gp = gp.fit(data.U, data.y, noise=data.noise, how="adam")
         else:
-            seed = int(rng.integers(2**31))
-            gp = fit_to(gp, data, starts=self.starts, seed=seed)
+            seed, few = int(rng.integers(2**31)), fitted_part(data)
+            gp = fit_to(gp, few, starts=self.starts, seed=seed)
             if self.kernel == "auto":
-                gp = with_best_kernel(gp, data, seed)
+                gp = with_best_kernel(gp, few, seed)
                 fits += len(KERNEL_CHOICES) - 1
         others = tuple(
             Fit.of(self._other(other, data), weight)
@@ -322,7 +339,7 @@ class AdditiveModel:
         gp = gp if self.kernel == "auto" else replace(gp, kernel=self.kernel)
         if not self.orthogonal:
             return gp
-        return fit_to(self._made_orthogonal(gp, data), data, starts=1)
+        return fit_to(self._made_orthogonal(gp, data), fitted_part(data), starts=1)
 
     def _made_orthogonal(self, gp: AdditiveGP, data: Data) -> AdditiveGP:
         """Return the model with orthogonal parts, if these are wanted."""
@@ -394,8 +411,7 @@ def with_best_kernel(gp: AdditiveGP, data: Data, seed: int) -> AdditiveGP:
     """Return the fit, or one with another kernel if its posterior density is greater.
 
     The groups were chosen with the present kernel, so the other one has to be ahead
-    with groups that are not its own. The seed is that of the fit, which takes a part of
-    many values: densities compare on the same data only.
+    with groups that are not its own. Densities compare on the same data only.
     """
     fits = [gp]
     for kernel in KERNEL_CHOICES:

@@ -10,6 +10,12 @@ from sumbo.typing import Float, ndarray
 LIMIT = 4 * 2**30
 
 
+# From ∂g/∂mean and ∂g/∂var at each point to the gradient of g in the points.
+MomentPullback = Callable[
+    [Float[ndarray, " b"], Float[ndarray, " b"]], Float[ndarray, "b P"]
+]
+
+
 class PartFeatures(NamedTuple):
     """Features that stand for a part, k(a, b) ≈ φ(a)·φ(b): φ, and φ at the data."""
 
@@ -64,3 +70,37 @@ class Solver(ABC):
         self, U: Float[ndarray, "b P"], alpha: Float[ndarray, " N"]
     ) -> tuple[Float[ndarray, " b"], Float[ndarray, " b"]]:
         """Return mean and variance of Σ_m f_m at points."""
+
+
+class Pointwise(Solver):
+    """A solver whose moments are cheap at many points, with gradients.
+
+    Attributes:
+        known: Known noise variances of the observations, None if there are none.
+    """
+
+    known: Float[ndarray, " N"] | None
+
+    @abstractmethod
+    def append(
+        self, X_new: Float[ndarray, "k P"], known: Float[ndarray, " k"] | None = None
+    ) -> "Pointwise":
+        """Return the solver with further points, whose known noise is ``known``."""
+
+    @abstractmethod
+    def sum_moments_pullback(
+        self, U: Float[ndarray, "b P"], alpha: Float[ndarray, " N"]
+    ) -> tuple[Float[ndarray, " b"], Float[ndarray, " b"], MomentPullback]:
+        """Return ``sum_moments``, and what gives gradients of functions of the two."""
+
+    @abstractmethod
+    def part_moments(
+        self, m: int, Zm: Float[ndarray, "B d"], alpha: Float[ndarray, " N"]
+    ) -> tuple[Float[ndarray, " B"], Float[ndarray, " B"]]:
+        """Return mean and variance of part m at points of its own coordinates."""
+
+    @abstractmethod
+    def line_moments(
+        self, Z: Float[ndarray, "B P"], alpha: Float[ndarray, " N"]
+    ) -> tuple[Float[ndarray, "B L"], Float[ndarray, "B L"]]:
+        """Return mean and variance of each part on one coordinate."""

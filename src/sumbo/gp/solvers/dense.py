@@ -1,6 +1,6 @@
 """The exact solver: one Cholesky factor of the covariance of the observations."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,7 @@ import numpy as np
 
 from sumbo.errors import TooLargeError
 from sumbo.gp.cross import Cross, Pullback
-from sumbo.gp.solvers.base import LIMIT, PartFeatures, Solver
+from sumbo.gp.solvers.base import LIMIT, MomentPullback, PartFeatures, Pointwise
 from sumbo.linalg import cho_solve, cholesky, solve_lower, times_lower
 from sumbo.typing import Float, ndarray
 
@@ -18,15 +18,12 @@ if TYPE_CHECKING:
 
 # Covariances between data and new points that are held at a time.
 MOST_CROSS = 2**24
-
-# From ∂g/∂mean and ∂g/∂var at each point to the gradient of g in the points.
-MomentPullback = Callable[
-    [Float[ndarray, " b"], Float[ndarray, " b"]], Float[ndarray, "b P"]
-]
+# Covariances with one part that are worked on at a time: they stay in the cache.
+PANEL = 32_768
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Dense(Solver):
+class Dense(Pointwise):
     """A = L Lᵀ in O(N³), for up to about 10 000 observations; all parts are exact.
 
     ``known`` are known noise variances, which the noise of the model adds to.
@@ -176,7 +173,22 @@ class Dense(Solver):
             return float(self.gp.variances.sum())
         return self.cross.prior(U)
 
-    # ------------------------------------------------------------------ the lines
+    # ------------------------------------------------------------------ the parts
+    def part_moments(
+        self, m: int, Zm: Float[ndarray, "B d"], alpha: Float[ndarray, " N"]
+    ) -> tuple[Float[ndarray, " B"], Float[ndarray, " B"]]:
+        """Return mean and variance of part m at points of its own coordinates."""
+        kernel, Xm = self.gp.kernels[m], self.cross.X[:, self.gp.groups[m]]
+        mean, var = np.empty(len(Zm)), np.empty(len(Zm))
+        rows = max(1, PANEL // len(self.L))
+        for start in range(0, len(Zm), rows):
+            some = slice(start, start + rows)
+            cross = kernel(Zm[some], Xm)
+            V = solve_lower(self.L, cross.T)
+            mean[some] = cross @ alpha
+            var[some] = kernel.diagonal(Zm[some]) - np.einsum("nb,nb->b", V, V)
+        return mean, np.maximum(var, 0.0)
+
     def line_moments(
         self, Z: Float[ndarray, "B P"], alpha: Float[ndarray, " N"]
     ) -> tuple[Float[ndarray, "B L"], Float[ndarray, "B L"]]:
