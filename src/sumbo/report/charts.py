@@ -54,14 +54,17 @@ def convergence(
         f"Values by {name}",
         y_log=log,
     )
-    p.axes(name, "value", None, 8 if width > 500 else 4)
+    count = 8 if width > 500 else 4
+    whole = [(v, shown(v)) for v in p.x.ticks(count) if by_time or v == round(v)]
+    p.axes(name, "value", whole, count)
     if not by_time and 0 < e.initial < len(e.y):
         px = float(p.x(e.initial + 0.5))
         p.add(f'<path class="mark" d="M{px:.1f} {p.y.b:.1f}V{p.y.a:.1f}"/>')
         late = px > 0.7 * width
         anchor = "end" if late else "start"
         px += -5 if late else 5
-        p.text(px, p.y.b + 9, "model begins", "tick", text_anchor=anchor)
+        py = p.y.a - 6 if maximize else p.y.b + 9
+        p.text(px, py, "model begins", "tick", text_anchor=anchor)
     known = np.isfinite(e.best) & np.isfinite(x)
     if known.any():
         p.line(*steps(x[known], np.clip(e.best[known], ends[0], ends[1])), "best")

@@ -172,15 +172,29 @@ def check_of(surrogate: Surrogate, units: Units, few: int = FEW) -> Check:
     """Return predictions of all values that did not fail, each without that value.
 
     A fit to few values can follow any of them. So with few values, hyperparameters are
-    fitted again without those that are predicted; the groups and the transform stay.
-    With more than ``few`` values the fit hardly depends on one of them: it stays, too.
+    also fitted again without those that are predicted; the groups and the transform
+    stay. With more than ``few`` values the fit hardly depends on one of them. The fit
+    to all values may be the worse one, too; the worse of the two checks is returned.
     """
+    posteriors, data = surrogate.posteriors, surrogate.data
+    left_out = [post.leave_one_out() for post in posteriors]
+    found = [_compared(surrogate, units, left_out, folds=0)]
+    if len(data.y) <= few:
+        folded = [held_out(post, data) for post in posteriors]
+        found.append(_compared(surrogate, units, folded, folds=FOLDS))
+    return min(found, key=lambda check: check.explained)
+
+
+def _compared(
+    surrogate: Surrogate,
+    units: Units,
+    predicted: list[tuple[Float[ndarray, " N"], Float[ndarray, " N"]]],
+    *,
+    folds: int,
+) -> Check:
+    """Return the comparison of predictions of each structure with the values."""
     rows = np.flatnonzero(~surrogate.data.failed)
-    folds = FOLDS if len(surrogate.data.y) <= few else 0
-    each = []
-    for post in surrogate.posteriors:
-        mean, var = held_out(post, surrogate.data) if folds else post.leave_one_out()
-        each.append((mean[rows], var[rows]))
+    each = [(mean[rows], var[rows]) for mean, var in predicted]
     y = surrogate.data.y[rows]
     weights = surrogate.weights / surrogate.weights.sum()
     mean, sd = mixed(weights, each)

@@ -5,7 +5,7 @@ import numpy as np
 from sumbo.report import charts, html, maps
 from sumbo.report.content import Content, Findings
 from sumbo.report.model import FAIR, GOOD, IDLE, LEVELS
-from sumbo.report.numbers import percent, short, shown, span
+from sumbo.report.numbers import distinct, percent, short, shown, span
 from sumbo.report.sections import NARROW
 from sumbo.typing import Float, ndarray
 
@@ -22,10 +22,13 @@ def distance(c: Content, m: Findings) -> str:
     o = m.optimum
     low, high = o.interval()
     value = float(c.opt.y[c.best])
-    marks = [(value, f"best so far {shown(value)}", "bestmark")]
+    places = [value]
     if c.recommended is not None and np.isfinite(c.recommended.sd):
-        mean = c.recommended.mean
-        marks.append((mean, f"recommended {shown(mean)}", "recmark"))
+        places.append(c.recommended.mean)
+    texts = distinct(places)
+    marks = [(value, f"best so far {texts[0]}", "bestmark")]
+    if len(places) > 1:
+        marks.append((places[1], f"recommended {texts[1]}", "recmark"))
     wide, narrow = (charts.histogram(o.values, marks, width=w) for w in (760.0, NARROW))
     word = "larger" if c.opt.maximize else "smaller"
     said = (
@@ -45,7 +48,8 @@ def distance(c: Content, m: Findings) -> str:
     lead = (
         f"{len(o.values)} functions that fit the data were drawn from the model, and "
         "the optimum of each one was computed. The interval is as good as the model; "
-        "see the model check."
+        "see the model check. With many parameters it is an optimistic guess, because "
+        "the model cannot exclude good regions that it has not seen."
     )
     return html.section("distance", "How far from done?", lead, body)
 
