@@ -139,7 +139,7 @@ $(VENV)/.paper: $(VENV)/.venv pyproject.toml constraints.txt
 .venv-hebo/.ready: pyproject.toml
 	$(PYTHON) -m venv .venv-hebo
 	.venv-hebo/bin/pip install --quiet torch==2.13.0
-	.venv-hebo/bin/pip install --quiet pymoo disjoint-set catboost GPy gpytorch pandas
+	.venv-hebo/bin/pip install --quiet pymoo==0.6.2 disjoint-set==0.9.0 catboost==1.2.10 GPy==1.15.0 gpytorch==1.15.2 pandas==3.1.1
 	.venv-hebo/bin/pip install --quiet --no-deps hebo==0.3.6
 	.venv-hebo/bin/pip install --quiet -e ".[suites,study]"
 	touch $@

@@ -28,6 +28,7 @@ DOCS = Path(__file__).parent
 ROWS = DOCS.parent / "results" / "suites"
 PAGES = DOCS / "results"
 FIGURES = DOCS / "figures" / "results"
+README = DOCS.parent / "README.md"
 OURS = "sumbo-default"
 NAMES = {
     OURS: "sumbo",
@@ -59,15 +60,24 @@ class Suite(NamedTuple):
         each = [set(self.rows.get((problem, m), {})) for m in methods]
         return sorted(set.intersection(*each))
 
-    def complete(self) -> tuple[str, ...]:
-        """Return the methods that have finished every replicate that sumbo has."""
-        return tuple(
-            m
-            for m in self.methods
-            if all(
-                set(self.rows.get((p, m), {})) >= set(self.rows[p, OURS])
-                for p in self.problems
-            )
+    def ranked(self) -> tuple[str, ...]:
+        """Return the methods that are compared on every problem, from the same start.
+
+        One by one in the order of the design, a method is added if it shares a
+        replicate of every problem with those before it.
+        """
+        kept: tuple[str, ...] = (OURS,)
+        for method in self.methods:
+            tried = (*kept, method)
+            if method != OURS and all(self.shared(p, *tried) for p in self.problems):
+                kept = tried
+        return kept
+
+    def finals(self, problem: str, *methods: str) -> np.ndarray:
+        """Return last values, a row per method, in the replicates that all share."""
+        shared = self.shared(problem, *methods)
+        return np.array(
+            [[final(self.rows[problem, m][i]) for i in shared] for m in methods]
         )
 
 
@@ -85,11 +95,13 @@ def suite_of(name: str) -> Suite:
     designs = read_designs(folder)
     problems = dict.fromkeys(p for d in designs for p in d.problems)
     methods = dict.fromkeys(m for d in designs for ms in d.methods.values() for m in ms)
-    run = tuple(p for p in problems if (p, OURS) in rows)
-    if not run:
-        raise SystemExit(f"{folder} has no rows of {OURS}.")
     known = {method for _, method in rows}
-    return Suite(name, rows, run, tuple(m for m in methods if m in known))
+    suite = Suite(name, rows, tuple(problems), tuple(m for m in methods if m in known))
+    rivals = [m for m in suite.methods if m != OURS]
+    run = tuple(p for p in problems if any(suite.shared(p, OURS, m) for m in rivals))
+    if not run:
+        raise SystemExit(f"{folder} has no rows of {OURS} and a rival.")
+    return suite._replace(problems=run)
 
 
 def curve(row: Row) -> np.ndarray:
@@ -102,24 +114,29 @@ def final(row: Row) -> float:
     return float(curve(row)[-1])
 
 
+def mean_ranks(suite: Suite) -> tuple[dict[str, float], list[str]]:
+    """Return mean ranks of the ranked methods, and who is first on each problem."""
+    methods = suite.ranked()
+    finals = [suite.finals(problem, *methods) for problem in suite.problems]
+    ranks = [statistics.median_ranks(values).mean(axis=1) for values in finals]
+    mean = dict(zip(methods, np.mean(ranks, axis=0), strict=True))
+    return mean, [methods[int(np.argmin(np.median(v, axis=1)))] for v in finals]
+
+
 def ranking(suite: Suite) -> str:
-    """Return mean ranks of the complete methods, and the duels of all."""
-    complete = suite.complete()
-    ranks, medians = [], []
-    for problem in suite.problems:
-        shared = suite.shared(problem, *complete)
-        values = [[final(suite.rows[problem, m][i]) for i in shared] for m in complete]
-        ranks.append(statistics.median_ranks(np.array(values)).mean(axis=1))
-        medians.append(np.median(values, axis=1))
-    mean = dict(zip(complete, np.mean(ranks, axis=0), strict=True))
-    firsts = [complete[int(np.argmin(m))] for m in medians]
+    """Return mean ranks of the ranked methods, and the duels of all."""
+    mean, firsts = mean_ranks(suite)
     lines = []
     for method in sorted(suite.methods, key=lambda m: (mean.get(m, 99.0), m)):
         rank = f"{mean[method]:.2f}" if method in mean else "–"
         first = str(firsts.count(method)) if method in mean else "–"
         lines.append([NAMES[method], rank, first, *duel(suite, method)])
+    each = [len(suite.shared(p, *suite.ranked())) for p in suite.problems]
+    low, high = min(each), max(each)
+    count = str(low) if low == high else f"{low} to {high}"
+    text = f"Replicates of each problem that all ranked methods share: {count}.\n\n"
     header = ["method", "mean rank", "lowest median", "sumbo won : lost", "runs"]
-    return markdown([*header, "CPU s / run"], lines)
+    return text + markdown([*header, "CPU s / run"], lines)
 
 
 def duel(suite: Suite, method: str) -> list[str]:
@@ -138,27 +155,27 @@ def duel(suite: Suite, method: str) -> list[str]:
 
 
 def problems(suite: Suite) -> str:
-    """Return the median of each method on each problem, the lowest one in bold."""
+    """Return the median of each method on each problem, the lowest one in bold.
+
+    Methods that are not ranked have a median of other replicates, in parentheses.
+    """
+    ranked = suite.ranked()
+    others = [m for m in suite.methods if m not in ranked]
     lines = []
     for problem in suite.problems:
         first = next(iter(suite.rows[problem, OURS].values()))
-        shown = [problem if first.exact else f"{problem} (value)"]
-        values = [
-            np.median([final(row) for row in suite.rows[problem, m].values()])
-            if (problem, m) in suite.rows
-            else np.inf
-            for m in suite.methods
+        medians = np.median(suite.finals(problem, *ranked), axis=1)
+        shown = [
+            f"**{value:.3g}**" if value == medians.min() else f"{value:.3g}"
+            for value in medians
         ]
-        for method, value in zip(suite.methods, values, strict=True):
-            text = f"{value:.3g}"
-            count = len(suite.rows.get((problem, method), {}))
-            if not count:
-                text = "–"
-            elif count < len(suite.rows[problem, OURS]):
-                text += f" ({count})"
-            shown.append(f"**{text}**" if value == min(values) and count else text)
-        lines.append(shown)
-    return markdown(["problem", *(NAMES[m] for m in suite.methods)], lines)
+        for method in others:
+            runs = suite.rows.get((problem, method), {}).values()
+            values = [final(row) for row in runs]
+            shown.append(f"({np.median(values):.3g})" if values else "–")
+        name = problem if first.exact else f"{problem} (value)"
+        lines.append([name, *shown])
+    return markdown(["problem", *(NAMES[m] for m in (*ranked, *others))], lines)
 
 
 def exceptions(suite: Suite) -> str:
@@ -169,10 +186,7 @@ def exceptions(suite: Suite) -> str:
             shared = suite.shared(problem, OURS, method)
             if method == OURS or not shared:
                 continue
-            sides = [
-                np.array([final(suite.rows[problem, m][i]) for i in shared])
-                for m in (OURS, method)
-            ]
+            sides = suite.finals(problem, OURS, method)
             if np.median(sides[1]) < np.median(sides[0]):
                 won, lost = (sides[0] < sides[1]).sum(), (sides[0] > sides[1]).sum()
                 medians = [f"{np.median(side):.3g}" for side in sides]
@@ -206,9 +220,30 @@ def facts(suite: Suite) -> str:
     )
 
 
+def summary(suites: Sequence[Suite]) -> str:
+    """Return the mean rank of each method on each suite, the lowest one in bold."""
+    each = [mean_ranks(suite)[0] for suite in suites]
+    methods = [m for m in NAMES if any(m in mean for mean in each)]
+    lines = []
+    for suite, mean in zip(suites, each, strict=True):
+        runs = [len(suite.shared(p, *mean)) for p in suite.problems]
+        shown = [
+            "–"
+            if m not in mean
+            else f"**{mean[m]:.2f}**"
+            if mean[m] == min(mean.values())
+            else f"{mean[m]:.2f}"
+            for m in methods
+        ]
+        title = f"[{suite.name}](docs/results/{suite.name}.md)"
+        lines.append([title, f"{len(suite.problems)} × {min(runs)}", *shown])
+    header = ["suite", "problems × replicates", *(NAMES[m] for m in methods)]
+    return markdown(header, lines)
+
+
 def draw(suite: Suite) -> None:
-    """Draw the median curve of each method that is complete, a panel per problem."""
-    methods = suite.complete()
+    """Draw the median curve of each ranked method, a panel per problem."""
+    methods = suite.ranked()
     count = len(suite.problems) + 1
     lines = -(-count // COLUMNS)
     with canvas(lines, COLUMNS, 0.5 + 1.8 * lines) as (figure, grid):
@@ -219,8 +254,9 @@ def draw(suite: Suite) -> None:
         for axes, problem in zip(panels, suite.problems, strict=False):
             lowest = np.inf
             for k, method in enumerate(methods):
-                runs = suite.rows[problem, method].values()
-                median = np.median([curve(row) for row in runs], axis=0)
+                runs = suite.rows[problem, method]
+                shared = suite.shared(problem, *methods)
+                median = np.median([curve(runs[i]) for i in shared], axis=0)
                 x = 20 + np.arange(len(median))
                 axes.plot(x, median, label=NAMES[method], **_look(k, method))
                 lowest = min(lowest, float(median.min()))
@@ -255,7 +291,7 @@ BLOCKS: dict[str, Callable[[Suite], str]] = {
 
 
 def main(names: Sequence[str]) -> None:
-    """Write the pages of the suites that are named, or of all that have a page."""
+    """Write the pages that are named, or all of them and the table of the README."""
     found = [
         p.name for p in sorted(ROWS.iterdir()) if (PAGES / f"{p.name}.md").exists()
     ]
@@ -267,6 +303,9 @@ def main(names: Sequence[str]) -> None:
             text = fill(text, marker, partial(block, suite)())
         path.write_text(text, "utf-8")
         draw(suite)
+    if not names:
+        table = summary([suite_of(name) for name in found])
+        README.write_text(fill(README.read_text("utf-8"), "suites", table), "utf-8")
 
 
 if __name__ == "__main__":

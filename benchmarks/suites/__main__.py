@@ -41,7 +41,8 @@ def judged(record: Record) -> Record:
     truth = getattr(problem, "truth", None)
     if problem.noise == 0 or truth is None:
         return record
-    return replace(record, y=truth(record.x))
+    known = {"best_known": problem.best_known, "exact": problem.exact}
+    return replace(record, y=truth(record.x), **known)
 
 
 def main(words: Sequence[str] | None = None) -> None:

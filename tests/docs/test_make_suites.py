@@ -25,8 +25,9 @@ def script(tmp_path, monkeypatch):
     )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    for name in ("ROWS", "PAGES", "FIGURES"):
+    for name in ("ROWS", "PAGES", "FIGURES", "README"):
         monkeypatch.setattr(module, name, tmp_path / name.lower())
+    module.README.write_text("<!-- suites -->\n<!-- end -->\n")
     module.PAGES.mkdir()
     page = "".join(f"<!-- {name} -->\nold\n<!-- end -->\n" for name in BLOCKS)
     (module.PAGES / "mine.md").write_text(page)
@@ -34,7 +35,7 @@ def script(tmp_path, monkeypatch):
 
 
 def rows(folder, tmp_path, ends):
-    """Write rows of runs on two problems that end at ``ends[method](replicate)``."""
+    """Write rows of runs on two problems that end at ``ends[method](cell)``."""
     ours = design(
         name="mine",
         problems=("rover", "push"),
@@ -45,7 +46,7 @@ def rows(folder, tmp_path, ends):
     )
     write_design(tmp_path / "runs", ours)
     for cell in ours.all_cells():
-        end = ends[cell.method](cell.replicate)
+        end = ends[cell.method](cell)
         if end is not None:
             y = end + np.linspace(37.5, 0.0, 120)
             record = replace(fake_record(cell), y=y, exact=False)
@@ -59,31 +60,35 @@ def lines_of(page, start):
 
 def test_page_ranks_complete_methods_and_counts_duels_of_all(script, tmp_path):
     ends = {
-        "sumbo-default": lambda i: 1.0 + i,
-        "optuna-tpe": lambda i: 2.5,
-        "hebo": lambda i: 0.5 if i == 0 else None,
+        "sumbo-default": lambda c: 1.0 + c.replicate,
+        "optuna-tpe": lambda c: 2.5,
+        "hebo": lambda c: 0.5 if (c.problem, c.replicate) == ("push", 0) else None,
     }
     rows(script.ROWS, tmp_path, ends)
     script.main([])
     page = (script.PAGES / "mine.md").read_text()
     assert "old" not in page
-    assert "14 of 18 planned runs" in page
+    assert "13 of 18 planned runs" in page
     ours, tpe, hebo = (
         next(line for line in lines_of(page, name) if line.count("|") == 7)
         for name in ("sumbo", "Optuna TPE", "HEBO")
     )
-    # Two of three replicates are won; HEBO has one, and wins it on both problems.
+    # Two of three replicates are won; HEBO has one of one problem, and wins it.
     assert [cell.strip() for cell in ours.split("|")[2:5]] == ["1.33", "2", ""]
     assert [cell.strip() for cell in tpe.split("|")[2:6]] == ["1.67", "0", "4 : 2", "6"]
-    assert [cell.strip() for cell in hebo.split("|")[2:6]] == ["–", "–", "0 : 2", "2"]
-    assert "| rover (value) | 2 | 2.5 | **0.5 (1)** |" in page
+    assert [cell.strip() for cell in hebo.split("|")[2:6]] == ["–", "–", "0 : 1", "1"]
+    assert "| rover (value) | **2** | 2.5 | – |" in page
+    assert "| push (value) | **2** | 2.5 | (0.5) |" in page
     assert "| push | HEBO | 1 | 0.5 | 0 : 1 |" in page
     assert "Optuna TPE | 2 | 2.5" not in page
+    (line,) = lines_of(script.README.read_text(), "[mine]")
+    assert line == "| [mine](docs/results/mine.md) | 2 × 3 | **1.33** | 1.67 |"
     assert (script.FIGURES / "suite-mine.png").stat().st_size > 10_000
 
 
 def test_page_says_that_there_are_no_exceptions(script, tmp_path):
-    ends = dict.fromkeys(METHODS, lambda i: 2.0 + i) | {"sumbo-default": lambda i: i}
+    ends = dict.fromkeys(METHODS, lambda c: 2.0 + c.replicate)
+    ends["sumbo-default"] = lambda c: 1.0 * c.replicate
     rows(script.ROWS, tmp_path, ends)
     script.main(["mine"])
     page = (script.PAGES / "mine.md").read_text()
@@ -91,7 +96,7 @@ def test_page_says_that_there_are_no_exceptions(script, tmp_path):
 
 
 def test_rows_without_sumbo_are_refused(script, tmp_path):
-    ends = dict.fromkeys(METHODS, lambda i: None) | {"hebo": lambda i: 1.0}
+    ends = dict.fromkeys(METHODS, lambda c: None) | {"hebo": lambda c: 1.0}
     rows(script.ROWS, tmp_path, ends)
-    with pytest.raises(SystemExit, match="no rows of sumbo-default"):
+    with pytest.raises(SystemExit, match="no rows of sumbo-default and a rival"):
         script.main(["mine"])
