@@ -82,9 +82,12 @@ def _joined(
 
     def H(a: Lags) -> Lags:
         a = rate * a
-        near = np.minimum(a, SMALL)
-        small = near**2 * np.polynomial.polynomial.polyval(near, twice)
-        return np.where(a < SMALL, small, a * once(a) - moment(a)) / rate**2
+        out = a * once(a) - moment(a)
+        near = a < SMALL
+        if near.any():
+            small = a[near]
+            out[near] = small**2 * np.polynomial.polynomial.polyval(small, twice)
+        return out / rate**2
 
     return Primitives(F, H)
 
