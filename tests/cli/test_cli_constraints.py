@@ -67,3 +67,52 @@ def test_limits_of_an_outcome_are_read(text, limits):
 def test_other_limits_are_refused(text):
     with pytest.raises(ArgumentError):
         outcome_of(text)
+
+
+SHARES = """
+def value(x):
+    return float((x[0] - 0.6) ** 2 + (x[1] - 0.25) ** 2)
+
+def unknown(x):
+    return value(x), {"stress": float("nan")}
+"""
+
+
+@pytest.fixture
+def shares(tmp_path):
+    # A name of its own: modules are kept by name.
+    path = tmp_path / f"shares_{tmp_path.name}.py"
+    path.write_text(SHARES)
+    return str(path)
+
+
+def test_a_mixture_is_declared_in_one_option(shares, tmp_path):
+    out = tmp_path / "r.json"
+    words = ["minimize", f"{shares}:value", "--simplex", "mix:3", "--real", "t:2:7"]
+    words += ["--budget", "6", "--n-init", "5", "--seed", "2", "--json", str(out)]
+    done = CliRunner().invoke(app, [*words, "--quiet"])
+    assert done.exit_code == 0, done.output
+    found = json.loads(out.read_text())["x"]
+    assert list(found) == ["mix0", "mix1", "mix2", "t"]
+    assert sum(found[f"mix{i}"] for i in range(3)) == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("text", ["mix", "mix:", "mix:three", "mix:-2", "mix:1"])
+def test_other_mixtures_are_refused(text):
+    with pytest.raises(ArgumentError):
+        space_of([("simplex", text)])
+
+
+def test_an_unusable_outcome_is_reported_when_it_is_measured(shares):
+    words = ["minimize", f"{shares}:unknown", "--bounds", "0:1*2", "--seed", "3"]
+    words += ["--outcome", "stress::20", "--budget", "2"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 1
+    assert done.stderr.count("stress=nan is not finite") == 2
+
+
+def test_a_refused_argument_is_all_that_is_printed(shares):
+    words = ["minimize", f"{shares}:value", "--bounds", "0:1*2"]
+    done = CliRunner().invoke(app, [*words, "--constraint", "x0 + depth <= 1"])
+    assert "depth" in str(done.exception)
+    assert done.output == ""

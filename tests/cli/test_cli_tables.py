@@ -4,11 +4,15 @@ import csv
 import json
 import sys
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from sumbo import Optimizer, Real
 from sumbo.cli import app
+from sumbo.cli.results import present
 from sumbo.errors import ArgumentError, EvaluationError, SumboError
+from sumbo.optimizer.result import result_of
 
 SPACE = ("--real", "a:0.2:1.9", "--integer", "b:1:6", "--choice", "c:left,right")
 QUICK = ("--seed", 3, "--method", "uniform", "--quiet")
@@ -194,3 +198,16 @@ def test_a_design_finds_modules_beside_it(tmp_path, monkeypatch):
     )
     assert load_design(design).modules == ("beside_the_design",)
     assert sys.modules.pop("beside_the_design").FOUND
+
+
+def test_the_table_shows_a_recommended_point_that_is_not_the_best(capsys):
+    opt = Optimizer([Real("depth", 2.0, 9.0)], seed=4, n_init=3)
+    noise = np.random.default_rng(5).normal(scale=0.7, size=40)
+    x = np.linspace(2.1, 8.9, 40)[:, None]
+    opt.tell(x, (x[:, 0] - 5.3) ** 2 / 9 + noise, noise=0.7)
+    result = result_of(opt, nit=40, status=0, message="budget used")
+    assert not np.array_equal(result.recommended.x, result.x)
+    present(result, None, None, quiet=False)
+    shown = capsys.readouterr().out
+    assert f"{result.recommended.x[0]:.10g}" in shown
+    assert f"{result.x[0]:.10g}" in shown

@@ -34,6 +34,7 @@ from sumbo.cli.parameters import (
 from sumbo.cli.results import STANDARD_OUTPUT, explain, present
 from sumbo.cli.tables import VALUE, read_rows
 from sumbo.errors import ArgumentError, CheckpointError, EvaluationError
+from sumbo.optimizer.evaluation import as_evaluation
 from sumbo.optimizer.show import point_text
 from sumbo.space import Outcome, Space
 
@@ -65,6 +66,13 @@ def minimize(
     ] = None,
     choice: Annotated[
         list[str] | None, typer.Option(help="NAME:A,B,C. Repeatable.")
+    ] = None,
+    simplex: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="NAME:K, a mixture: the shares NAME0, NAME1, … add up to one. "
+            "Repeatable."
+        ),
     ] = None,
     constraint: Annotated[
         list[str] | None,
@@ -174,7 +182,14 @@ def minimize(
     """  # noqa: D301 (\b keeps the lines of the example apart)
     minimiser = storage_options.minimiser(storage, study, heartbeat, wait=wait)
     space = space_of(
-        declared(ctx, bounds=bounds, real=real, integer=integer, choice=choice)
+        declared(
+            ctx,
+            bounds=bounds,
+            real=real,
+            integer=integer,
+            choice=choice,
+            simplex=simplex,
+        )
     )
     objective = _objective(function, command, space, timeout)
     if json_file is not None and str(json_file) not in STANDARD_OUTPUT:
@@ -204,7 +219,8 @@ def minimize(
     }
     out = console(stderr=True, quiet=quiet)
     try:
-        result = _run(minimiser, objective, space, options, out)
+        checked = _checked(objective, limits)
+        result = _run(minimiser, checked, space, options, out)
     except (EvaluationError, CheckpointError) as error:
         if error.result is not None:  # the values so far, which nobody else has
             present(error.result, json_file, csv_file, quiet=quiet)
@@ -272,6 +288,20 @@ def _objective(
     return load_function(str(function))
 
 
+def _checked(objective: Any, limits: Sequence[Outcome]) -> Any:
+    """Return the objective, with an error where it returns what cannot be used.
+
+    The run would note the same error; here it is shown when it happens.
+    """
+
+    def evaluate(x: Any) -> Any:
+        returned = objective(x)
+        as_evaluation(returned, limits)
+        return returned
+
+    return evaluate
+
+
 def _earlier(
     data: Path | None, space: Space, limits: Sequence[Outcome]
 ) -> dict[str, Any]:
@@ -298,7 +328,7 @@ def _run(
     unknown: dict[str, Any] = {"best": "–", "feasible": "", "rate": ""}
     task = progress.add_task(options["method"], total=options["budget"], **unknown)
     with _interruptible(), contextlib.ExitStack() as stack:
-        stack.callback(progress.stop)
+        stack.callback(lambda: progress.live.is_started and progress.stop())
 
         def evaluate(x: Any) -> Any:
             progress.start()  # not before: a wrong argument is reported without a bar

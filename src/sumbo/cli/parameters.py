@@ -11,7 +11,15 @@ from typer.core import TyperCommand
 
 from sumbo.errors import ArgumentError
 from sumbo.optimizer import minimize
-from sumbo.space import Categorical, Integer, Outcome, Parameter, Real, Space
+from sumbo.space import (
+    Categorical,
+    Integer,
+    Outcome,
+    Parameter,
+    Real,
+    Simplex,
+    Space,
+)
 
 _MOST_PARAMETERS = 100_000  # more are a slip, and would fill the memory
 _GIVEN = "sumbo.given"  # names of the options, in a context's meta
@@ -48,7 +56,7 @@ def space_of(options: Sequence[tuple[str, str]]) -> Space:
     Raises:
         ArgumentError: If an option cannot be read, or there is none.
     """
-    parameters: list[Parameter] = []
+    parameters: list[Parameter | Simplex] = []
     unnamed = 0
     for option, text in options:
         if option == "bounds":
@@ -60,7 +68,7 @@ def space_of(options: Sequence[tuple[str, str]]) -> Space:
     if not parameters:
         msg = "no parameters. Declare some: --bounds 0:1*5, or --real rate:1e-4:1:log."
         raise ArgumentError(msg)
-    return Space(parameters=tuple(parameters))
+    return Space.of(parameters)
 
 
 def groups_from_text(text: str | None) -> Any:
@@ -124,10 +132,19 @@ def _choice(text: str) -> Categorical:
     return Categorical(name, tuple(c.strip() for c in choices.split(",")))
 
 
-_NAMED: dict[str, Callable[[str], Parameter]] = {
+def _simplex(text: str) -> Simplex:
+    name, colon, count = text.partition(":")
+    if not colon or not count.isdecimal():
+        msg = f"--simplex {text!r} is not NAME:K, as in mix:3."
+        raise ArgumentError(msg)
+    return Simplex(name, int(count))
+
+
+_NAMED: dict[str, Callable[[str], Parameter | Simplex]] = {
     "real": partial(_numeric, Real, "--real"),
     "integer": partial(_numeric, Integer, "--integer"),
     "choice": _choice,
+    "simplex": _simplex,
 }
 
 

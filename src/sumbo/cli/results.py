@@ -11,6 +11,7 @@ from rich.table import Table
 from sumbo.cli.output import console, marked, write_text
 from sumbo.cli.tables import csv_text
 from sumbo.errors import ArgumentError, StudyError
+from sumbo.optimizer.recommend import Recommendation
 from sumbo.space import Space
 
 STANDARD_OUTPUT = ("-", "/dev/stdout")
@@ -34,8 +35,9 @@ def present(
     if not quiet:
         # Standard output is for the JSON when that was asked for.
         shown = console(stderr=str(json_file) in STANDARD_OUTPUT)
-        shown.print(_table(result))
-        shown.print(_ending(result), markup=False, highlight=False)
+        recommended = _other_recommended(result)
+        shown.print(_table(result, recommended))
+        shown.print(_ending(result, recommended), markup=False, highlight=False)
     if csv_file is not None:
         _write("--csv", csv_file, csv_text(result))
     if json_file is not None and str(json_file) in STANDARD_OUTPUT:
@@ -58,21 +60,42 @@ def _write(option: str, path: Path, text: str) -> None:
         raise ArgumentError(f"{msg}printed instead.") from error
 
 
-def _table(result: Any) -> Table:
+def _table(result: Any, recommended: Recommendation | None) -> Table:
     table = Table(title=f"best value {result.fun:.10g}", title_justify="left")
+    columns = [] if result.x is None else [result.x]
+    if recommended is not None:
+        columns.append(recommended.x)
     table.add_column("parameter")
     table.add_column("value", justify="right")
-    if result.x is not None:
-        for name, value in result.space.as_dict(result.x).items():
-            shown = f"{value:.10g}" if isinstance(value, float) else str(value)
-            table.add_row(name, shown)
+    if recommended is not None:
+        table.add_column("recommended", justify="right")
+    points = [result.space.as_dict(x) for x in columns]
+    for name in result.space.names if points else ():
+        table.add_row(name, *[_shown(point[name]) for point in points])
     return table
 
 
-def _ending(result: Any) -> str:
+def _ending(result: Any, recommended: Recommendation | None) -> str:
     # Not the caption of the table, which would be broken at the width of the table.
     failed = f", {len(result.failed)} failed" if len(result.failed) else ""
-    return f"{result.nfev} evaluations{failed}; {result.message}; seed {result.seed}"
+    done = f"{result.nfev} evaluations{failed}; {result.message}; seed {result.seed}"
+    if recommended is None:
+        return done
+    mean, sd = f"{recommended.mean:.4g}", f"{recommended.sd:.2g}"
+    return f"{done}\nrecommended: expected value {mean}, standard deviation {sd}"
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def _other_recommended(result: Any) -> Recommendation | None:
+    """Return what the model recommends, None if that is the best point or unknown."""
+    if result.x is None:
+        return None
+    found = result.recommended
+    known = np.isfinite(found.sd) and not np.array_equal(found.x, result.x)
+    return found if known else None
 
 
 def _as_json(result: Any) -> str:
