@@ -2,13 +2,16 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from sumbo.acquisition.bound import Bound
+from sumbo.acquisition.feasibility import LogFeasibility
 from sumbo.data import Data
 from sumbo.errors import ArgumentError, require_number
+from sumbo.gp import Posterior
 from sumbo.methods.base import METHODS, CandidateSearch, Info
 from sumbo.rng import split
 from sumbo.search import (
@@ -21,10 +24,15 @@ from sumbo.search import (
     pick,
     search_sum,
 )
-from sumbo.search.constrained import best_row, joint_candidates
+from sumbo.search.constrained import joint_candidates
+from sumbo.search.limited import Limited, best_row, minimise_limited
+from sumbo.search.separable import sum_and_gradient
+from sumbo.search.whole import search_whole
 from sumbo.surrogate import AdditiveState, AveragedModel, Surrogate
-from sumbo.surrogate.base import beyond
 from sumbo.typing import Float, Int, ndarray
+
+# Descents towards a point that is probably feasible, while none is known.
+FEASIBILITY_STARTS = 6
 
 
 @METHODS.register("alcb2")
@@ -146,17 +154,45 @@ class AdditiveLCB(AveragedModel, CandidateSearch):
     def _minimise_constrained(
         self, rng: np.random.Generator, surrogate: Surrogate, bound: Bound
     ) -> Float[ndarray, " P"]:
-        """Return the candidate of least bound whose outcomes may be within limits.
+        """Return the point found of least bound whose predicted outcomes are in limits.
 
-        An outcome may be if its own optimistic bounds μ ± βσ are; where no candidate
-        is such, the one that is closest to it.
+        Until a feasible point is known, the one that is most probably feasible. With
+        optimistic bounds μ ± βσ of the outcomes instead, the minimum lies on the edge
+        of what may be feasible, and nearly all points of a run are infeasible.
         """
-        U = joint_candidates(rng, surrogate.posterior, surrogate.data, self)
-        value, violation = np.zeros(len(U)), np.zeros(len(U))
-        for i, group in enumerate(bound.groups):
-            value += bound.value(i, np.ascontiguousarray(U[:, list(group)]))
-        for model in surrogate.outcomes:
-            mean, var = model.surrogate.posterior.predict(U)
-            reach = bound.beta * np.sqrt(np.maximum(var, 0.0))
-            violation += beyond(mean, model.lower - reach, model.upper + reach)
-        return U[best_row(violation, value)]
+        data, models = surrogate.data, surrogate.outcomes
+        post = surrogate.posterior
+        if not surrogate.feasible_rows(post).any():
+            return search_whole(
+                rng,
+                LogFeasibility(models=models),
+                post,
+                data,
+                per_part=self.candidates,
+                starts=FEASIBILITY_STARTS,
+            )
+        U = joint_candidates(rng, post, data, self)
+        parts = Parts(bound.value, bound.gradient, bound.lines, bound.line_gradients)
+        objective = sum_and_gradient(bound.groups, parts)
+        limited = [
+            Limited(
+                function=partial(_predicted, model.surrogate.posterior),
+                lower=model.lower,
+                upper=model.upper,
+            )
+            for model in models
+        ]
+        violation = np.sum([one.violation(U) for one in limited], axis=0)
+        values = objective(U)[0]
+        if not self.refine:
+            return U[best_row(violation, values)]
+        free, region = free_coordinates(data), data.domain.region
+        return minimise_limited(objective, limited, violation, values, U, free, region)
+
+
+def _predicted(
+    post: Posterior, U: Float[ndarray, "b P"]
+) -> tuple[Float[ndarray, " b"], Float[ndarray, "b P"]]:
+    """Return the mean and its gradient at points of the cube."""
+    mean, _, pullback = post.sum_moments_pullback(U)
+    return post.gp.mean + mean, pullback(np.ones_like(mean), np.zeros_like(mean))

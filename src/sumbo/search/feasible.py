@@ -5,6 +5,7 @@ sequential quadratic programming (SLSQP). Tests have no slope: a descent stops w
 leaves the feasible points, and random feasible steps follow the boundary from there.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,11 @@ from scipy.optimize import minimize
 
 from sumbo.search.local import RowFunction, descend
 from sumbo.typing import Bool, Float, Region, ndarray
+
+# Constraints at a point, and their gradients.
+RowsAt = Callable[
+    [Float[ndarray, " P"]], tuple[Float[ndarray, " m"], Float[ndarray, "m P"]]
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +90,12 @@ def minimise_feasible(
     if not free.any():
         return top[0]
     if len(region.limits[0]):
-        found = np.array([_programmed(f_and_grad, u, free, region, steps) for u in top])
+        found = np.array(
+            [
+                programmed(f_and_grad, u, free, region.rows, region.limits, steps)
+                for u in top
+            ]
+        )
     else:
 
         def held(U: ndarray) -> tuple[ndarray, ndarray]:
@@ -104,15 +115,25 @@ def minimise_feasible(
     return u
 
 
-def _programmed(
+def programmed(
     f_and_grad: RowFunction,
     start: Float[ndarray, " P"],
     free: Bool[ndarray, " P"],
-    region: Region,
+    rows: RowsAt,
+    limits: tuple[Float[ndarray, " m"], Float[ndarray, " m"]],
     steps: int,
 ) -> Float[ndarray, " P"]:
-    """Return where SLSQP ends; it may be infeasible by a little."""
-    lower, upper = region.limits
+    """Return where SLSQP ends; it may be infeasible by a little.
+
+    Args:
+        f_and_grad: Values and gradients at rows of points.
+        start: Where the descent starts.
+        free: Coordinates that may leave it.
+        rows: Smooth constraints at a point, and their gradients.
+        limits: Lower and upper limits of ``rows``; equal ones are an equation.
+        steps: Most steps.
+    """
+    lower, upper = limits
     equal = lower == upper
     below, above = ~equal & np.isfinite(upper), ~equal & np.isfinite(lower)
 
@@ -126,24 +147,24 @@ def _programmed(
         return float(value[0]), gradient[0, free]
 
     def slacks(x: Float[ndarray, " k"]) -> Float[ndarray, " c"]:
-        value = region.rows(whole(x))[0]
+        value = rows(whole(x))[0]
         return np.concatenate([(upper - value)[below], (value - lower)[above]])
 
     def slack_slopes(x: Float[ndarray, " k"]) -> Float[ndarray, "c k"]:
-        slope = region.rows(whole(x))[1][:, free]
+        slope = rows(whole(x))[1][:, free]
         return np.vstack([-slope[below], slope[above]])
 
     constraints = []
     if below.any() or above.any():
         constraints.append({"type": "ineq", "fun": slacks, "jac": slack_slopes})
     # Equations without a continuous coordinate hold at the start already.
-    equal &= region.rows(start)[1][:, free].any(axis=1)
+    equal &= rows(start)[1][:, free].any(axis=1)
     if equal.any():
         constraints.append(
             {
                 "type": "eq",
-                "fun": lambda x: (region.rows(whole(x))[0] - lower)[equal],
-                "jac": lambda x: region.rows(whole(x))[1][equal][:, free],
+                "fun": lambda x: (rows(whole(x))[0] - lower)[equal],
+                "jac": lambda x: rows(whole(x))[1][equal][:, free],
             }
         )
     result = minimize(

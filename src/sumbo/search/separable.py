@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from sumbo.search.components import Component
 from sumbo.search.feasible import minimise_feasible
 from sumbo.search.levels import GridCost
+from sumbo.search.local import RowFunction
 from sumbo.search.overlapping import (
     LowPoint,
     Parts,
@@ -16,7 +17,7 @@ from sumbo.search.overlapping import (
     total_and_gradient,
 )
 from sumbo.structure import is_partition
-from sumbo.typing import Bool, Float, Int, Region, ndarray
+from sumbo.typing import Bool, Float, Groups, Int, Region, ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +96,17 @@ def search_sum(
             chosen, [Z[c] for c in lines], [values[c] for c in lines], functions
         )
     return u, GridCost.of(costs)
+
+
+def sum_and_gradient(groups: Groups, functions: Parts) -> RowFunction:
+    """Return the sum of parts on these groups, as a function of whole points."""
+    dim = 1 + max(p for group in groups for p in group)
+    whole = Component(
+        coordinates=tuple(range(dim)),
+        groups=tuple(range(len(groups))),
+        columns=tuple(groups),
+    )
+    return lambda U: total_and_gradient(whole, U, functions)
 
 
 def _refine(
