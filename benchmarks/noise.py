@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from scipy.stats import rankdata
 
 from benchmarks.noise_rivals import RIVALS
 from sumbo import Optimizer
@@ -34,6 +35,7 @@ ROWS = Path(__file__).parents[1] / "results" / "noise.csv"
 SHARES = (0.05, 0.2, 0.5)
 METHODS = ("sumbo", "one-prior", *RIVALS)
 NEEDS = {"optuna-gp": "torch", "botorch": "botorch"}
+OBSERVED = "sumbo, best observed"
 N_INIT, CHOSEN = 20, 40
 FIELDS = (
     "method", "function", "share", "replicate",
@@ -204,10 +206,10 @@ def run(replicates: range, path: Path, methods: Sequence[str]) -> None:
 
 
 def report(path: Path) -> Table:
-    """Return mean losses per noise and method, and ranks over paired runs."""
+    """Return mean losses per noise and method, and how often the choice wins."""
     rows = read(path)
     table = Table(
-        "noise", "method", "pairs", "observed", "recommended", "wins", "ties", "losses"
+        "noise", "method", "runs", "observed", "recommended", "wins", "ties", "losses"
     )
     for share in SHARES:
         for method in METHODS:
@@ -225,6 +227,34 @@ def report(path: Path) -> Table:
     return table
 
 
+def ranks(path: Path) -> Table:
+    """Return the mean ranks of what methods recommend, over runs that all made.
+
+    The best value that sumbo observed is one of the contestants.
+    """
+    rows = read(path)
+    methods = [m for m in METHODS if any(r["method"] == m for r in rows)]
+    cells: dict[tuple[str, ...], dict[str, float]] = {}
+    for r in rows:
+        cell = cells.setdefault((r["share"], r["function"], r["replicate"]), {})
+        cell[r["method"]] = float(r["recommended"])
+        if r["method"] == "sumbo":
+            cell[OBSERVED] = float(r["observed"])
+    names = [*methods, OBSERVED]
+    table = Table("noise", "runs", *names)
+    for share in (*map(str, SHARES), "all"):
+        some = [
+            [cell[name] for name in names]
+            for key, cell in cells.items()
+            if share in (key[0], "all") and len(cell) == len(names)
+        ]
+        if some:
+            mean = rankdata(some, axis=1).mean(axis=0)
+            shown = share if share == "all" else f"{float(share):.0%}"
+            table.add_row(shown, str(len(some)), *[f"{rank:.2f}" for rank in mean])
+    return table
+
+
 def main() -> None:
     """Run the benchmark or print its table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.noise")
@@ -237,6 +267,7 @@ def main() -> None:
         first, last = (int(n) for n in given.replicates.split(":"))
         run(range(first, last), given.rows, given.methods)
     Console().print(report(given.rows))
+    Console().print(ranks(given.rows))
 
 
 if __name__ == "__main__":
