@@ -12,7 +12,9 @@ import pytest
 from sumbo import Categorical, Integer, Optimizer, Outcome, Real
 from sumbo.optimizer.result import columns_of
 from sumbo.report import content_of, render
+from sumbo.report.charts import convergence
 from sumbo.report.html import folded
+from sumbo.report.maps import contour
 from sumbo.report.numbers import percent, short, shown, span, with_error
 from sumbo.report.page import embedded
 from sumbo.report.svg import nice
@@ -289,3 +291,28 @@ def test_long_tables_are_folded_and_no_row_is_lost():
     assert {f"p{k}" for k in range(43)} <= set(page.texts)
     few = folded(["parameter", "best"], rows[:22], "point", "more")
     assert "details" not in Page(few).tags
+
+
+def test_a_map_of_two_choices_has_names_and_no_numbers_on_its_axes():
+    space = [
+        Categorical("wood", ("oak", "pine", "ash")),
+        Categorical("glue", ("A", "B")),
+    ]
+    opt = Optimizer(space, seed=5, n_init=6, **CHEAP)
+    for x in opt.ask(6):
+        opt.tell(x, len(x[0]) + 0.3 * (x[1] == "A"))
+    content = content_of(opt)
+    picture = contour(content.model.contour, content.names, 1.0)
+    ticks = re.findall(
+        r'<text class="tick"[^>]*text-anchor="\w+">([^<]*)</text>', picture
+    )
+    assert sorted(ticks) == ["A", "B", "ash", "oak", "pine"]
+
+
+def test_evaluations_are_counted_in_whole_numbers():
+    opt = Optimizer([(0.2, 1.9)], seed=5, n_init=9, **CHEAP)
+    opt.tell(opt.ask(3), [2.2, 1.3, 1.7])
+    e = content_of(opt).evaluations
+    picture = convergence(e, width=999.0, by_time=False, log=False, maximize=False)
+    below = re.findall(r'text-anchor="middle">([^<]*)</text>', picture)
+    assert below == ["1", "2", "3", "evaluation"]
