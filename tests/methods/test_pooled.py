@@ -7,8 +7,10 @@ from irregular import frozen
 from reference import finite_difference
 from sumbo import AdditiveGP
 from sumbo.data import prepare
-from sumbo.methods.dumbo.admm import Pull
+from sumbo.methods.dumbo import together
 from sumbo.methods.dumbo.pooled import choose_starts, minimise_pooled, pool
+from sumbo.methods.dumbo.together import Pulls
+from sumbo.search.local import minimise_multistart
 from sumbo.space import Space
 
 ONE = ((0, 1), (2,))
@@ -36,77 +38,121 @@ def model(rng, data, groups):
     return gp.condition(data.U, data.y)
 
 
+def bound(pooled, i, x, message=0.0, pull=None):
+    """The bound of one factor at one of its points, with the gradient."""
+    bounds = pooled.bounds
+    X = bounds.padded([x], np.array([i]))
+    messages = np.full(len(pooled.groups), message)
+    values, slopes = bounds(X, messages, pull)
+    return values[0], slopes[0, : len(x)]
+
+
 def test_every_factor_counts_those_that_share_a_coordinate(rng):
     data = observed(rng)
-    posts = [model(rng, data, ONE), model(rng, data, OTHER)]
-    factors, overlaps = pool(posts, [2, 3], 1.9)
-    assert [f.group for f in factors] == [(0, 1), (2,), (0,), (1, 2)]
-    assert [f.count for f in factors] == [2, 2, 3, 3]
-    assert [f.neighbours for f in factors] == [3, 2, 2, 3]
+    pooled = pool([model(rng, data, ONE), model(rng, data, OTHER)], [2, 3], 1.9)
+    assert pooled.groups == ((0, 1), (2,), (0,), (1, 2))
+    assert pooled.counts == [2, 2, 3, 3]
+    assert pooled.bounds.neighbours.tolist() == [3, 2, 2, 3]
     np.testing.assert_array_equal(
-        overlaps, [[0, 0, 1, 1], [0, 0, 0, 1], [1, 0, 0, 0], [1, 1, 0, 0]]
+        pooled.overlaps, [[0, 0, 1, 1], [0, 0, 0, 1], [1, 0, 0, 0], [1, 1, 0, 0]]
     )
 
 
 def test_repeated_models_stand_for_copies_that_are_neighbours_on_request(rng):
     data = observed(rng)
     one, other = model(rng, data, ONE), model(rng, data, OTHER)
-    short, writes = pool([one, other], [2, 3], 1.9, repeats_are_neighbours=True)
-    long, all_writes = pool([one, one, other, other, other], [1] * 5, 1.9)
+    short = pool([one, other], [2, 3], 1.9, repeats_are_neighbours=True)
+    long = pool([one, one, other, other, other], [1] * 5, 1.9)
     place = [0, 1, 0, 1, 2, 3, 2, 3, 2, 3]
-    assert [f.neighbours for f in long] == [short[i].neighbours for i in place]
-    x = [rng.random(len(f.group)) for f in short]
-    messages = writes @ np.array([f.share(z) for f, z in zip(short, x, strict=True)])
-    shares = np.array([f.share(x[i]) for f, i in zip(long, place, strict=True)])
-    np.testing.assert_allclose(all_writes @ shares, messages[place])
+    np.testing.assert_array_equal(
+        long.bounds.neighbours, short.bounds.neighbours[place]
+    )
+    x = [rng.random(len(group)) for group in short.groups]
+    messages = short.overlaps @ short.bounds.shares(x)
+    shares = long.bounds.shares([x[i] for i in place])
+    np.testing.assert_allclose(long.overlaps @ shares, messages[place])
 
 
 @pytest.mark.parametrize("message", [0.0, 0.23])
 def test_gradient_of_the_bound_equals_finite_differences(rng, message):
     data = observed(rng)
-    factors, _ = pool([model(rng, data, ONE), model(rng, data, OTHER)], [1, 4], 1.9)
-    for factor in factors:
-        d = len(factor.group)
-        pull = Pull(rng.random(d), rng.standard_normal(d), 1.7)
-        x = rng.random(d)
-        for pulled in (None, pull):
-            slope = factor.bound(x[None], message, pulled)[1][0]
+    pooled = pool([model(rng, data, ONE), model(rng, data, OTHER)], [1, 4], 1.9)
+    pulls = Pulls(
+        anchors=rng.random((4, 2)), multipliers=rng.random((4, 2)), penalty=1.7
+    )
+    for i, group in enumerate(pooled.groups):
+        x = rng.random(len(group))
+        for pull in (None, pulls):
+            slope = bound(pooled, i, x, message, pull)[1]
             numeric = finite_difference(
-                lambda z, f=factor, p=pulled: f.bound(z[None], message, p)[0][0], x
+                lambda z, i=i, p=pull: bound(pooled, i, z, message, p)[0], x
             )
             np.testing.assert_allclose(slope, numeric, atol=1e-6)
 
 
 def test_bound_is_the_formula(rng):
     data = observed(rng)
-    post = model(rng, data, ONE)
-    factor = pool([post, model(rng, data, OTHER)], [1, 1], 1.9)[0][0]
+    post, other = model(rng, data, ONE), model(rng, data, OTHER)
+    pooled = pool([other, post], [1, 1], 1.9)
     x = rng.random((1, 2))
     part = post.parts([x, rng.random((1, 1))])[0]
     by_hand = part.mean[0] - 1.9 * np.sqrt(part.cov[0, 0] / 3**2 + 0.23)
-    assert factor.bound(x, 0.23)[0][0] == pytest.approx(by_hand, rel=1e-9)
+    assert bound(pooled, 2, x[0], 0.23)[0] == pytest.approx(by_hand, rel=1e-9)
+
+
+def test_rows_of_all_factors_have_the_moments_of_their_parts(rng, monkeypatch):
+    monkeypatch.setattr(together, "PANEL", 150)  # a few rows at a time
+    data = observed(rng)
+    posts = [model(rng, data, ONE), model(rng, data, OTHER)]
+    bounds = pool(posts, [1, 1], 1.9).bounds
+    which = rng.integers(4, size=23)
+    rows = [rng.random(bounds.sizes[i]) for i in which]
+    X = bounds.padded(rows, which)
+    assert bounds.owners(X).tolist() == which.tolist()
+    found = bounds.moments(X[:, :-1], which)
+    for b, (i, x) in enumerate(zip(which, rows, strict=True)):
+        post = posts[bounds.post[i]]
+        expected = post.part_moments_gradient(bounds.part[i], x[None])
+        for values, value in zip(found, expected, strict=True):
+            own = values[b][: len(x)] if values.ndim == 2 else values[b]
+            np.testing.assert_allclose(own, value[0], atol=1e-9)
+
+
+def test_descents_of_all_factors_together_are_those_of_each(rng):
+    data = observed(rng)
+    pooled = pool([model(rng, data, ONE), model(rng, data, OTHER)], [1, 1], 1.9)
+    starts = [rng.random((3, len(group))) for group in pooled.groups]
+    messages = np.full(4, 0.11)
+    found = pooled.bounds.minimise(starts, messages, None, 1e-7)
+    for i, begin in enumerate(starts):
+
+        def alone(X, i=i):
+            parts = [bound(pooled, i, x, 0.11) for x in X]
+            return np.array([v for v, _ in parts]), np.array([g for _, g in parts])
+
+        expected, _ = minimise_multistart(alone, begin, tolerance=1e-7)
+        np.testing.assert_allclose(found[i], expected, atol=1e-5)
 
 
 def test_one_model_of_disjoint_groups_needs_one_round_to_its_minimum(rng):
     data = observed(rng)
     post = model(rng, data, ((0,), (1,), (2,)))
-    factors, overlaps = pool([post], [5], 2.3)
-    result = minimise_pooled(rng, factors, overlaps, data)
+    pooled = pool([post], [5], 2.3)
+    result = minimise_pooled(rng, pooled, data)
     assert result.rounds == 1
     axis = np.linspace(0, 1, 4001)[:, None]
     for m in range(3):
         mean, var = post.part_moments(m, axis)
         lowest = (mean - 2.3 * np.sqrt(np.maximum(var, 1e-5))).min()
-        found = factors[m].bound(result.z[m].reshape(1, 1))[0][0]
-        assert found <= lowest + 1e-6
+        assert bound(pooled, m, result.z[[m]])[0] <= lowest + 1e-6
 
 
 def test_models_that_disagree_settle_inside_the_cube(rng):
     data = observed(rng)
     posts = [model(rng, data, ONE), model(rng, data, OTHER)]
-    factors, overlaps = pool(posts, [2, 3], 2.3)
+    pooled = pool(posts, [2, 3], 2.3)
     results = [
-        minimise_pooled(np.random.default_rng(5), factors, overlaps, data, rounds=40)
+        minimise_pooled(np.random.default_rng(5), pooled, data, rounds=40)
         for _ in range(2)
     ]
     z = results[0].z

@@ -250,7 +250,7 @@ class Dumbo(Method):
         """Return the representable point nearest to the consensus of all factors."""
         # [bardou2023] practical schedule, with the whole dimension
         beta = np.sqrt(0.2 * len(data.domain.blocks) * np.log(2 * len(data.y)))
-        factors, overlaps = pool(
+        factors = pool(
             posts,
             counts,
             float(beta),
@@ -259,7 +259,6 @@ class Dumbo(Method):
         agreed = minimise_pooled(
             rng,
             factors,
-            overlaps,
             data,
             candidates=self.candidates,
             starts=self.starts,

@@ -17,58 +17,31 @@ import numpy as np
 from sumbo.data import Data
 from sumbo.gp import Posterior
 from sumbo.methods.dumbo.admm import Consensus, Pull, minimise_consensus
+from sumbo.methods.dumbo.together import PooledBounds, Pulls
 from sumbo.search.candidates import draw_candidates
 from sumbo.search.components import Component
-from sumbo.search.local import minimise_multistart
-from sumbo.typing import Float, Group, Int, ndarray
+from sumbo.typing import Float, Group, Groups, Int, ndarray
 
-# Variances below this are rounding; the bound has no slope there.
-SMALLEST_VARIANCE = 1e-5
 # Of the gradients of bounds of order 1; the consensus is much coarser.
 TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Factor:
-    """One part of one model, which stands for ``count`` equal ones.
+class FactorPool:
+    """The factors of all models.
 
-    Equal factors come from models that occur several times. They do the same in every
-    round, so one of them is computed for all. ``neighbours`` is |N_i|.
+    Attributes:
+        groups: The coordinates of each factor.
+        counts: For how many equal factors each stands. Equal factors come from models
+            that occur several times; they do the same in every round.
+        overlaps: How many of each write to each.
+        bounds: Their bounds; ``bounds.neighbours`` are |N_i|.
     """
 
-    post: Posterior
-    m: int
-    group: Group
-    count: int
-    neighbours: int
-    beta: float
-
-    def share(self, x: Float[ndarray, " d"]) -> float:
-        """Return the message σ²(x)/|N|²."""
-        _, var = self.post.part_moments(self.m, x[None])
-        return max(float(var[0]), SMALLEST_VARIANCE) / self.neighbours**2
-
-    def bound(
-        self, X: Float[ndarray, "b d"], message: float = 0.0, pull: Pull | None = None
-    ) -> tuple[Float[ndarray, " b"], Float[ndarray, "b d"]]:
-        """Return the bound, plus the pull of the consensus, and its gradient."""
-        mean, var, slope, var_slope = self.post.part_moments_gradient(self.m, X)
-        var_slope = var_slope * (var > SMALLEST_VARIANCE)[:, None]
-        spread = self.spread(var, message)
-        scale = 2.0 * self.neighbours**2 * spread[:, None]
-        value, gradient = (
-            mean - self.beta * spread,
-            slope - self.beta / scale * var_slope,
-        )
-        if pull is None:
-            return value, gradient
-        more, more_slope = pull(X)
-        return value + more, gradient + more_slope
-
-    def spread(self, var: Float[ndarray, " b"], message: float) -> Float[ndarray, " b"]:
-        """Return √(σ²/|N|² + S)."""
-        share = np.maximum(var, SMALLEST_VARIANCE) / self.neighbours**2
-        return np.sqrt(share + message)
+    groups: Groups
+    counts: list[int]
+    overlaps: Float[ndarray, "F F"]
+    bounds: PooledBounds
 
 
 def pool(
@@ -77,33 +50,32 @@ def pool(
     beta: float,
     *,
     repeats_are_neighbours: bool = False,
-) -> tuple[list[Factor], Float[ndarray, "F F"]]:
-    """Return the factors of all models, and how many of each write to each.
+) -> FactorPool:
+    """Return the factors of all models.
 
     A model that occurs ``counts`` times weighs so much in the consensus. Its copies
     are neighbours of each other only on request.
     """
-    rows = [
-        (post, m, group, count)
-        for post, count in zip(posts, counts, strict=True)
-        for m, group in enumerate(post.gp.groups)
+    groups = tuple(group for post in posts for group in post.gp.groups)
+    times = [
+        count for post, count in zip(posts, counts, strict=True) for _ in post.gp.groups
     ]
     overlaps = np.array(
-        [[float(bool(set(a) & set(b))) for _, _, b, _ in rows] for _, _, a, _ in rows]
+        [[float(bool(set(a) & set(b))) for b in groups] for a in groups]
     )
     if repeats_are_neighbours:
-        overlaps *= np.array([count for *_, count in rows], dtype=float)
-    factors = [
-        Factor(post=post, m=m, group=group, count=count, neighbours=int(n), beta=beta)
-        for (post, m, group, count), n in zip(rows, overlaps.sum(axis=1), strict=True)
-    ]
-    return factors, overlaps - np.eye(len(rows))  # none writes to itself
+        overlaps *= np.array(times, dtype=float)
+    return FactorPool(
+        groups=groups,
+        counts=times,
+        overlaps=overlaps - np.eye(len(groups)),  # none writes to itself
+        bounds=PooledBounds.of(posts, overlaps.sum(axis=1), beta),
+    )
 
 
 def minimise_pooled(
     rng: np.random.Generator,
-    factors: list[Factor],
-    overlaps: Float[ndarray, "F F"],
+    pool: FactorPool,
     data: Data,
     *,
     candidates: int = 512,
@@ -118,39 +90,49 @@ def minimise_pooled(
     from its last copy and from the best candidate. See ``minimise_consensus`` for
     the rest.
     """
-    Z = draw_candidates(rng, data, [_component(f.group) for f in factors], candidates)
-    moments = [f.post.part_moments(f.m, Zi) for f, Zi in zip(factors, Z, strict=True)]
+    bounds = pool.bounds
+    Z = draw_candidates(rng, data, [_component(g) for g in pool.groups], candidates)
+    where = zip(bounds.post, bounds.part, Z, strict=True)
+    moments = [bounds.posts[i].part_moments(m, Zi) for i, m, Zi in where]
 
-    def minimise(
-        i: int, x: ndarray | None, message: float, pull: Pull | None
-    ) -> ndarray:
-        factor = factors[i]
+    def values(i: int, messages: Float[ndarray, " F"]) -> Float[ndarray, " b"]:
         mean, var = moments[i]
-        values = mean - factor.beta * factor.spread(var, message)
-        if pull is None or x is None:
-            begin = Z[i][choose_starts(rng, values, starts)]
-        else:
-            begin = np.stack([x, Z[i][int(np.argmin(values + pull(Z[i])[0]))]])
-        return minimise_multistart(
-            lambda X: factor.bound(X, message, pull), begin, tolerance=TOLERANCE
-        )[0]
+        which = np.full(len(mean), i)
+        return mean - bounds.beta * bounds.spread(var, which, messages)
 
     def sweep(copies: list | None, pulls: list[Pull] | None) -> list:
         if copies is None or pulls is None:
-            return [minimise(i, None, 0.0, None) for i in range(len(factors))]
-        shares = [f.share(x) for f, x in zip(factors, copies, strict=True)]
-        messages = (overlaps @ np.array(shares)).tolist()
-        rows = enumerate(zip(copies, messages, pulls, strict=True))
-        return [minimise(i, x, message, pull) for i, (x, message, pull) in rows]
+            messages = np.zeros(len(pool.groups))
+            begin = [
+                Zi[choose_starts(rng, values(i, messages), starts)]
+                for i, Zi in enumerate(Z)
+            ]
+            return bounds.minimise(begin, messages, None, TOLERANCE)
+        messages = pool.overlaps @ bounds.shares(copies)
+        begin = []
+        for i, (x, pull) in enumerate(zip(copies, pulls, strict=True)):
+            best = int(np.argmin(values(i, messages) + pull(Z[i])[0]))
+            begin.append(np.stack([x, Z[i][best]]))
+        return bounds.minimise(begin, messages, _together(bounds, pulls), TOLERANCE)
 
     return minimise_consensus(
         sweep,
-        tuple(factor.group for factor in factors),
+        pool.groups,
         data.domain.dim,
-        [factor.count for factor in factors],
+        pool.counts,
         rounds=rounds,
         precision=precision,
         penalty=penalty,
+    )
+
+
+def _together(bounds: PooledBounds, pulls: list[Pull]) -> Pulls:
+    which = np.arange(len(pulls))
+    anchors = bounds.padded([pull.anchor for pull in pulls], which)
+    multipliers = bounds.padded([pull.multiplier for pull in pulls], which)
+    penalty = pulls[0].penalty  # the same for all
+    return Pulls(
+        anchors=anchors[:, :-1], multipliers=multipliers[:, :-1], penalty=penalty
     )
 
 
