@@ -13,7 +13,7 @@ help:  ## what there is to make
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
 demo: $(VENV)/.demo  ## a run on a simulator with its report, then a small study
-	$(BIN)/sumbo demo --out demo
+	$(BIN)/sumbo demo --out demo --open
 
 test: $(VENV)/.test  ## the quick suite, with layers and coverage
 	$(BIN)/lint-imports

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from sumbo import Optimizer
 from sumbo.cli import app, kiln
-from sumbo.cli.demo import BUDGET
+from sumbo.cli.demo import BUDGET, has_screen
 from sumbo.errors import EvaluationError
 from sumbo.space import Space
 
@@ -48,6 +48,13 @@ def test_a_failure_of_the_kiln_says_why(firings):
     with pytest.raises(EvaluationError, match=r"the shell reaches \d+ °C after"):
         kiln.cost(X[int(np.isnan(y).argmax())])
     assert len(Space.of(kiln.SPACE).names) == 10
+
+
+def test_a_report_is_opened_where_there_is_a_screen_only():
+    assert not has_screen("linux", {"DISPLAY": ""})
+    assert has_screen("linux", {"DISPLAY": ":0"})
+    assert has_screen("linux", {"WAYLAND_DISPLAY": "wayland-0"})
+    assert has_screen("darwin", {})
 
 
 @pytest.mark.slow

@@ -1,6 +1,10 @@
 """``sumbo demo``: one run on a simulator, then a small study."""
 
+import os
+import sys
 import time
+import webbrowser
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,10 +27,15 @@ def demo(
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", help="Processes; default all cores.")
     ] = None,
+    browse: Annotated[
+        bool, typer.Option("--open", help="Open the first report in a browser.")
+    ] = False,
 ) -> None:
     """Minimise the cost of a simulated kiln, then run a small study."""
     shown = console()
-    _kiln(out, shown)
+    page = _kiln(out, shown)
+    if browse and has_screen(sys.platform, os.environ):
+        webbrowser.open(page.resolve().as_uri())
     shown.print(
         "\n2. A study: the default (logei) and Thompson sampling (ts) against random "
         "search (uniform), on random instances of two functions."
@@ -36,8 +45,15 @@ def demo(
     show(folder, shown)
 
 
-def _kiln(out: Path, shown: Console) -> None:
-    """Run the default on the simulator; write its file and its pictures."""
+def has_screen(platform: str, environment: Mapping[str, str]) -> bool:
+    """Return whether a browser can open a window, and not in the terminal."""
+    screens = ("DISPLAY", "WAYLAND_DISPLAY")
+    on_screen = any(environment.get(name) for name in screens)
+    return platform in ("darwin", "win32") or on_screen
+
+
+def _kiln(out: Path, shown: Console) -> Path:
+    """Run the default on the simulator; return its report, beside its pictures."""
     shown.print(
         f"1. A simulator with {len(kiln.SPACE)} parameters, of which some are integers "
         f"or choices: what a good piece of pottery costs. {BUDGET} evaluations with "
@@ -65,6 +81,7 @@ def _kiln(out: Path, shown: Console) -> None:
         picture = out / f"kiln-{name}.png"
         _save(draw(result), picture)
         shown.print(f"picture: {picture}")
+    return page
 
 
 def _progress(result: Any, seconds: float) -> str:
