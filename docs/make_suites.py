@@ -60,18 +60,34 @@ class Suite(NamedTuple):
         each = [set(self.rows.get((problem, m), {})) for m in methods]
         return sorted(set.intersection(*each))
 
-    def ranked(self) -> tuple[str, ...]:
-        """Return the methods that are compared on every problem, from the same start.
+    def compared(self, problem: str) -> tuple[str, ...]:
+        """Return the methods that are compared on a problem, from the same start.
 
         One by one in the order of the design, a method is added if it shares a
-        replicate of every problem with those before it.
+        replicate with those before it.
         """
         kept: tuple[str, ...] = (OURS,)
         for method in self.methods:
-            tried = (*kept, method)
-            if method != OURS and all(self.shared(p, *tried) for p in self.problems):
-                kept = tried
+            if method != OURS and self.shared(problem, *kept, method):
+                kept = (*kept, method)
         return kept
+
+    def ranked(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the methods that are ranked, and the problems on which they are.
+
+        A method is ranked if it has run on at least half of the problems, and the
+        problems are those that all ranked methods share.
+
+        Raises:
+            SystemExit: If they share none.
+        """
+        each = {p: self.compared(p) for p in self.problems}
+        count = {m: sum(m in ms for ms in each.values()) for m in self.methods}
+        methods = tuple(m for m in self.methods if 2 * count[m] >= len(each))
+        problems = tuple(p for p, ms in each.items() if set(methods) <= set(ms))
+        if not problems:
+            raise SystemExit(f"{self.name}: the methods {methods} share no problem.")
+        return methods, problems
 
     def finals(self, problem: str, *methods: str) -> np.ndarray:
         """Return last values, a row per method, in the replicates that all share."""
@@ -116,8 +132,8 @@ def final(row: Row) -> float:
 
 def mean_ranks(suite: Suite) -> tuple[dict[str, float], list[str]]:
     """Return mean ranks of the ranked methods, and who is first on each problem."""
-    methods = suite.ranked()
-    finals = [suite.finals(problem, *methods) for problem in suite.problems]
+    methods, shared = suite.ranked()
+    finals = [suite.finals(problem, *methods) for problem in shared]
     ranks = [statistics.median_ranks(values).mean(axis=1) for values in finals]
     mean = dict(zip(methods, np.mean(ranks, axis=0), strict=True))
     return mean, [methods[int(np.argmin(np.median(v, axis=1)))] for v in finals]
@@ -131,12 +147,18 @@ def ranking(suite: Suite) -> str:
         rank = f"{mean[method]:.2f}" if method in mean else "–"
         first = str(firsts.count(method)) if method in mean else "–"
         lines.append([NAMES[method], rank, first, *duel(suite, method)])
-    each = [len(suite.shared(p, *suite.ranked())) for p in suite.problems]
-    low, high = min(each), max(each)
-    count = str(low) if low == high else f"{low} to {high}"
-    text = f"Replicates of each problem that all ranked methods share: {count}.\n\n"
+    text = f"Ranked on {counted(suite)} (problems × replicates).\n\n"
     header = ["method", "mean rank", "lowest median", "sumbo won : lost", "runs"]
     return text + markdown([*header, "CPU s / run"], lines)
+
+
+def counted(suite: Suite) -> str:
+    """Return how many problems and replicates the ranked methods share."""
+    methods, shared = suite.ranked()
+    each = [len(suite.shared(p, *methods)) for p in shared]
+    low, high = min(each), max(each)
+    replicates = str(low) if low == high else f"{low} to {high}"
+    return f"{len(shared)} × {replicates}"
 
 
 def duel(suite: Suite, method: str) -> list[str]:
@@ -157,25 +179,26 @@ def duel(suite: Suite, method: str) -> list[str]:
 def problems(suite: Suite) -> str:
     """Return the median of each method on each problem, the lowest one in bold.
 
-    Methods that are not ranked have a median of other replicates, in parentheses.
+    The median of a method that shares no replicate with the others is in parentheses.
     """
-    ranked = suite.ranked()
-    others = [m for m in suite.methods if m not in ranked]
     lines = []
     for problem in suite.problems:
+        compared = suite.compared(problem)
+        medians = np.median(suite.finals(problem, *compared), axis=1)
+        found = dict(zip(compared, medians, strict=True))
         first = next(iter(suite.rows[problem, OURS].values()))
-        medians = np.median(suite.finals(problem, *ranked), axis=1)
-        shown = [
-            f"**{value:.3g}**" if value == medians.min() else f"{value:.3g}"
-            for value in medians
-        ]
-        for method in others:
+        shown = [problem if first.exact else f"{problem} (value)"]
+        for method in suite.methods:
             runs = suite.rows.get((problem, method), {}).values()
-            values = [final(row) for row in runs]
-            shown.append(f"({np.median(values):.3g})" if values else "–")
-        name = problem if first.exact else f"{problem} (value)"
-        lines.append([name, *shown])
-    return markdown(["problem", *(NAMES[m] for m in (*ranked, *others))], lines)
+            if method in found:
+                text = f"{found[method]:.3g}"
+                shown.append(f"**{text}**" if found[method] == medians.min() else text)
+            elif runs:
+                shown.append(f"({np.median([final(row) for row in runs]):.3g})")
+            else:
+                shown.append("–")
+        lines.append(shown)
+    return markdown(["problem", *(NAMES[m] for m in suite.methods)], lines)
 
 
 def exceptions(suite: Suite) -> str:
@@ -226,7 +249,6 @@ def summary(suites: Sequence[Suite]) -> str:
     methods = [m for m in NAMES if any(m in mean for mean in each)]
     lines = []
     for suite, mean in zip(suites, each, strict=True):
-        runs = [len(suite.shared(p, *mean)) for p in suite.problems]
         shown = [
             "–"
             if m not in mean
@@ -236,14 +258,14 @@ def summary(suites: Sequence[Suite]) -> str:
             for m in methods
         ]
         title = f"[{suite.name}](docs/results/{suite.name}.md)"
-        lines.append([title, f"{len(suite.problems)} × {min(runs)}", *shown])
+        lines.append([title, counted(suite), *shown])
     header = ["suite", "problems × replicates", *(NAMES[m] for m in methods)]
     return markdown(header, lines)
 
 
 def draw(suite: Suite) -> None:
-    """Draw the median curve of each ranked method, a panel per problem."""
-    methods = suite.ranked()
+    """Draw the median curve of each method that is compared, a panel per problem."""
+    methods = suite.methods
     count = len(suite.problems) + 1
     lines = -(-count // COLUMNS)
     with canvas(lines, COLUMNS, 0.5 + 1.8 * lines) as (figure, grid):
@@ -253,9 +275,12 @@ def draw(suite: Suite) -> None:
         panels = list(grid.flat)
         for axes, problem in zip(panels, suite.problems, strict=False):
             lowest = np.inf
+            compared = suite.compared(problem)
             for k, method in enumerate(methods):
+                if method not in compared:
+                    continue
                 runs = suite.rows[problem, method]
-                shared = suite.shared(problem, *methods)
+                shared = suite.shared(problem, *compared)
                 median = np.median([curve(runs[i]) for i in shared], axis=0)
                 x = 20 + np.arange(len(median))
                 axes.plot(x, median, label=NAMES[method], **_look(k, method))

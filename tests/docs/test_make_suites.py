@@ -35,10 +35,10 @@ def script(tmp_path, monkeypatch):
 
 
 def rows(folder, tmp_path, ends):
-    """Write rows of runs on two problems that end at ``ends[method](cell)``."""
+    """Write rows of runs on three problems that end at ``ends[method](cell)``."""
     ours = design(
         name="mine",
-        problems=("rover", "push"),
+        problems=("rover", "push", "lunar"),
         methods={1: METHODS},
         replicates=3,
         n_init=20,
@@ -68,21 +68,21 @@ def test_page_ranks_complete_methods_and_counts_duels_of_all(script, tmp_path):
     script.main([])
     page = (script.PAGES / "mine.md").read_text()
     assert "old" not in page
-    assert "13 of 18 planned runs" in page
+    assert "19 of 27 planned runs" in page
     ours, tpe, hebo = (
         next(line for line in lines_of(page, name) if line.count("|") == 7)
         for name in ("sumbo", "Optuna TPE", "HEBO")
     )
     # Two of three replicates are won; HEBO has one of one problem, and wins it.
-    assert [cell.strip() for cell in ours.split("|")[2:5]] == ["1.33", "2", ""]
-    assert [cell.strip() for cell in tpe.split("|")[2:6]] == ["1.67", "0", "4 : 2", "6"]
+    assert [cell.strip() for cell in ours.split("|")[2:5]] == ["1.33", "3", ""]
+    assert [cell.strip() for cell in tpe.split("|")[2:6]] == ["1.67", "0", "6 : 3", "9"]
     assert [cell.strip() for cell in hebo.split("|")[2:6]] == ["–", "–", "0 : 1", "1"]
     assert "| rover (value) | **2** | 2.5 | – |" in page
-    assert "| push (value) | **2** | 2.5 | (0.5) |" in page
+    assert "| push (value) | 1 | 2.5 | **0.5** |" in page
     assert "| push | HEBO | 1 | 0.5 | 0 : 1 |" in page
     assert "Optuna TPE | 2 | 2.5" not in page
     (line,) = lines_of(script.README.read_text(), "[mine]")
-    assert line == "| [mine](docs/results/mine.md) | 2 × 3 | **1.33** | 1.67 |"
+    assert line == "| [mine](docs/results/mine.md) | 3 × 3 | **1.33** | 1.67 |"
     assert (script.FIGURES / "suite-mine.png").stat().st_size > 10_000
 
 
