@@ -5,23 +5,48 @@ import pytest
 
 import golden
 
+CASES = list(golden.cases())
+# Runs of this method are long: the quick suite compares how they begin.
+LONG = "dumbo"
+LONG_CASES = [case for case in CASES if case[1] == LONG]
+# Rounding errors decide between points from the first one on.
+FRAGILE = ("max", "struct")
+
+pytestmark = pytest.mark.filterwarnings("ignore:method='(ats|alcb2)' takes the parts")
+
 
 @pytest.fixture(scope="module")
 def recorded():
     with np.load(golden.FILE) as file:
-        runs = dict(file)
-    if str(runs.pop("arithmetic")) != golden.arithmetic():
-        pytest.skip("this processor rounds otherwise than the one that recorded")
-    return runs
+        return dict(file)
 
 
-@pytest.mark.parametrize(
-    "case", list(golden.cases()), ids=lambda case: golden.key(*case)
-)
+def compare(recorded, case, budget):
+    """Compare the points of a run with those recorded.
+
+    Where the processor rounds otherwise, rounding errors grow from ask to ask. There
+    the first points that a model chose are compared, with a wider tolerance.
+    """
+    tolerance = 1e-9
+    if str(recorded["arithmetic"]) != golden.arithmetic():
+        if case[1] in FRAGILE:
+            pytest.skip("this processor rounds otherwise than the one that recorded")
+        budget, tolerance = golden.ELSEWHERE, 1e-3
+    found = golden.run(*case, budget=budget)
+    wanted = recorded[golden.key(*case)][:budget]
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: golden.key(*case))
 def test_points_are_those_recorded(recorded, case):
-    np.testing.assert_allclose(
-        golden.run(*case), recorded[golden.key(*case)], rtol=0, atol=1e-9
-    )
+    budget = golden.BEGINNING if case[1] == LONG else golden.BUDGET
+    compare(recorded, case, budget)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", LONG_CASES, ids=lambda case: golden.key(*case))
+def test_points_of_long_runs_are_those_recorded(recorded, case):
+    compare(recorded, case, golden.BUDGET)
 
 
 def test_every_run_is_recorded():
