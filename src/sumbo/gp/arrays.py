@@ -144,8 +144,9 @@ def require_no_contradictions(
 
 
 def _require_finite(A: Float[ndarray, "..."], name: str) -> None:
-    bad = np.argwhere(~(np.abs(A) <= LARGEST))
-    if len(bad):
+    fine = np.abs(A) <= LARGEST
+    if not fine.all():
+        bad = np.argwhere(~fine)
         where = tuple(int(i) for i in bad[0])
         remedy = (
             f"Rescale them to at most {LARGEST:g}, so that squares do not overflow."

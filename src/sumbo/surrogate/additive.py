@@ -16,6 +16,7 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -265,7 +266,7 @@ class AdditiveModel:
                 )
                 raise ArgumentError(msg)
 
-    @property
+    @cached_property
     def _source(self) -> Decomposition:
         return resolve(self.groups)
 

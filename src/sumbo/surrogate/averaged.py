@@ -1,6 +1,7 @@
 """The additive model of methods that average over structures: logei and alcb2."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from sumbo.decompositions import Decomposition, resolve
 from sumbo.decompositions.auto import Auto
@@ -34,7 +35,7 @@ class AveragedModel(AdditiveModel):
             )
             raise ArgumentError(msg)
 
-    @property
+    @cached_property
     def _source(self) -> Decomposition:
         source = resolve(self.groups)
         if self.averaged is None or not isinstance(source, Auto):

@@ -111,9 +111,11 @@ def _fold(
         padded = np.zeros((*rows, C * S))
         padded[..., :T] = a
         a = padded
-    out = np.zeros((S, *([p, *rows[1:]] if p else rows), C))
-    here = (slice(None), slice(rows[0])) if rows else ()
-    out[here] = np.moveaxis(a.reshape(*rows, C, S), -1, 0)
+    folded = np.moveaxis(a.reshape(*rows, C, S), -1, 0)
+    if p is None or p == rows[0]:
+        return folded.copy()
+    out = np.zeros((S, p, *rows[1:], C))
+    out[:, : rows[0]] = folded
     return out
 
 
