@@ -38,12 +38,12 @@ TITLES = {
 # What explains numbers, below the tables of a suite.
 NOTES = {
     "growth": """\
-LAPACK's work is a part of ours where parts have several coordinates: the rest is kernels,
-random numbers and products. GPyTorch draws the sum only, from a matrix of B rows where
-a part has B + N; with many observations this is less work than all parts. With 300 rows
-per part a draw takes 4 ms, and the random numbers and products of ten draws add 15 to
-25 %. Parts of one coordinate are drawn in linear time without any factor, so that every
-draw costs nearly the same.
+LAPACK's work is a part of ours where parts have several coordinates: the rest is
+kernels, random numbers and products. GPyTorch draws the sum only, from a matrix of B
+rows where a part has B + N; with many observations this is less work than all parts.
+With 300 rows per part a draw takes 4 ms, and the random numbers and products of ten
+draws add 15 to 25 %. Parts of one coordinate are drawn in linear time without any
+factor, so that every draw costs nearly the same.
 """,
 }
 HEAD = """\
