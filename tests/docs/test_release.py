@@ -168,7 +168,7 @@ def test_version_is_the_same_everywhere():
     citation = (ROOT / "CITATION.cff").read_text("utf-8")
     version = re.search(r'^version: "?([^"\n]+)', citation, re.M)
     assert version is None or version[1] == sumbo.__version__
-    assert PROJECT["dynamic"] == ["version"]
+    assert PROJECT["dynamic"] == ["version", "readme"]
 
 
 def test_every_extra_is_tested():
@@ -193,6 +193,19 @@ def test_files_of_the_release_are_complete(built):
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"LICENSE", "README.md", "CHANGELOG.md", "references.bib"} <= names
     assert {"tests/docs/test_release.py", "studies/paper.toml"} <= names
+
+
+@pytest.mark.slow
+def test_the_description_links_to_the_repository_only(built):
+    with zipfile.ZipFile(built[1]) as archive:
+        (name,) = (n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+        text = archive.read(name).decode("utf-8")
+    links = re.findall(r"\]\(([^)]+)\)", text)
+    assert len(links) > 20
+    assert all(link.startswith(("https://", "#")) for link in links), links
+    pictures = re.findall(r"!\[[^\]]*\]\(([^)]+\.png)\)", text)
+    assert pictures
+    assert all(link.startswith("https://raw.") for link in pictures), pictures
 
 
 @pytest.mark.slow
