@@ -1,7 +1,7 @@
 """Compare optimisers on constrained problems, one run after the other.
 
     python -m benchmarks.constrained run --replicates 0:10 --methods sumbo,penalty
-    python -m benchmarks.constrained report
+    python -m benchmarks.constrained report --methods sumbo,penalty
 
 Runs of one replicate share the initial design. Every finished run is one row of a CSV
 file, so a stopped benchmark goes on where it was. Methods whose library is missing are
@@ -95,11 +95,15 @@ def regret(row: dict[str, str]) -> float:
 
 
 def report(given: argparse.Namespace) -> None:
-    """Print median regrets, mean ranks, and how many runs found a feasible point."""
+    """Print median regrets, mean ranks, and how many runs found a feasible point.
+
+    Only replicates that all of the methods have are compared.
+    """
     from scipy.stats import rankdata
 
     rows = read_rows(given.out)
-    methods = sorted({row["method"] for row in rows})
+    methods = given.methods or sorted({row["method"] for row in rows})
+    rows = [row for row in rows if row["method"] in methods]
     cells = {(r["problem"], r["replicate"]): {} for r in rows}
     for row in rows:
         cells[row["problem"], row["replicate"]][row["method"]] = regret(row)
