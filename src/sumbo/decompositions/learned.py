@@ -93,7 +93,7 @@ class Learned(Decomposition):
     walks: int = 3
     walks_from: int = 45
     many: int = 400
-    sweeps_of_many: int = 12
+    sweeps_of_many: int = 16
     remembered: int = 60
     averaged_sweeps: int = 12
     # A PartitionSweep; files and designs hold it as a table.
