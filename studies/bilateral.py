@@ -1,14 +1,14 @@
 """Play what ``bilateral.toml`` lists; write rows and a table of comparisons.
 
-    python studies/bilateral.py [FOLDER] [summary]
+    python studies/bilateral.py [FOLDER] [--summary]
 
 ``replicates.csv`` has one row per replicate and method, with the cumulative regret at
 some rounds; ``interval.csv`` has coverage and width of intervals of the minimum;
 ``curves.csv`` and ``summary.md`` follow from the rows. What is in the folder is not
-played again, so that a run that was stopped goes on; ``summary`` as a second argument
-plays nothing.
+played again, so that a run that was stopped goes on; ``--summary`` plays nothing.
 """
 
+import argparse
 import csv
 import sys
 import tomllib
@@ -114,8 +114,12 @@ def write(path: Path, header: tuple, rows: list) -> None:
 
 if __name__ == "__main__":
     warnings.filterwarnings("ignore", "method=.* takes the parts as independent")
-    here = HERE.parent / "results/bilateral"
-    main(
-        Path(sys.argv[1]) if len(sys.argv) > 1 else here,
-        only_summary="summary" in sys.argv[2:],
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=HERE.parent / "results/bilateral"
+    )
+    parser.add_argument("--summary", action="store_true", help="play nothing")
+    given = parser.parse_args()
+    main(given.folder, only_summary=given.summary)

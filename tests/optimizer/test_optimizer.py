@@ -121,7 +121,7 @@ def test_batches_as_large_as_a_refit_do_not_wait_for_growth(q, fitted_at):
     assert fits == fitted_at
 
 
-@pytest.mark.parametrize("n", [0, -2, True])
+@pytest.mark.parametrize("n", [0, -2, True, 10**9])
 def test_a_wrong_number_of_points_is_refused(n):
     with pytest.raises(ArgumentError, match="n="):
         optimizer().ask(n)

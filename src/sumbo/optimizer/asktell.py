@@ -37,6 +37,8 @@ LOG = logging.getLogger("sumbo")
 # many observations. Its cost grows with their cube, or more slowly.
 SLOW_ASK_S = 2.0
 MANY_OBSERVATIONS = 1000
+# Points of one batch: more would take hours and gigabytes.
+MOST_ASKED = 10_000
 
 
 class Optimizer(RunView):
@@ -156,6 +158,9 @@ class Optimizer(RunView):
                 ``{"load": 0.7}``; the others are asked. Points have all parameters.
         """
         q = 1 if n is None else as_count("n", n, 1)
+        if q > MOST_ASKED:
+            msg = f"n={q} points cannot be asked at once. Ask at most {MOST_ASKED}."
+            raise ArgumentError(msg)
         given = None if context is None else Context.of(context, self.space)
         X, self._now, self.info = self._engine.ask(self._now, q, given)
         self._report_slow_ask(q)
