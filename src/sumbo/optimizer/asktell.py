@@ -156,6 +156,10 @@ class Optimizer(RunView):
             n: How many points.
             context: Values of parameters that are given this time, such as
                 ``{"load": 0.7}``; the others are asked. Points have all parameters.
+
+        Raises:
+            ArgumentError: If ``n`` is not a number of points, or too large, or the
+                context is no part of the space.
         """
         q = 1 if n is None else as_count("n", n, 1)
         if q > MOST_ASKED:
