@@ -11,6 +11,7 @@ are not made again.
 
 import argparse
 import csv
+import importlib
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +21,6 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-import benchmarks.quality.problems  # noqa: F401  (registers its problems)
 from sumbo import Optimizer, problems
 from sumbo.optimizer.stopping import is_due, remaining_gain
 
@@ -89,6 +89,7 @@ def read(path: Path) -> dict[tuple[str, str], list[dict[str, str]]]:
 
 def run(replicates: range, chosen: Sequence[str], path: Path) -> None:
     """Make the runs that have no rows."""
+    importlib.import_module("benchmarks.quality.problems")  # registers its problems
     path.parent.mkdir(parents=True, exist_ok=True)
     done = read(path)
     for replicate in replicates:

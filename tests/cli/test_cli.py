@@ -313,7 +313,7 @@ def test_interrupt_with_workers_ends_the_run_and_its_programs(tmp_path, name):
     try:
         assert eventually(lambda: note.exists() and note.read_text().count("\n") == 2)
         run.send_signal(getattr(signal, name))
-        shown, _ = run.communicate(timeout=20)
+        shown, _ = run.communicate(timeout=60)
     finally:
         run.kill()
     assert run.returncode == 130
@@ -332,7 +332,7 @@ def test_interrupt_does_not_wait_for_functions_in_threads(tmp_path):
     try:
         assert eventually(note.exists)
         run.send_signal(signal.SIGINT)
-        assert run.wait(timeout=20) == 130
+        assert run.wait(timeout=60) == 130
     finally:
         run.kill()
 

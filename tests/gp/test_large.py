@@ -151,6 +151,7 @@ BOTH = {
     "negated": lambda post, U: post.negated().predict(U),
     "solve": lambda post, U: post.solve(np.linspace(-0.7, 1.9, post.N)),
     "groups": lambda post, U: [X for _, X in post.groups()],
+    "lines": lambda post, U: post.lines,
     "predict": lambda post, U: post.predict(U),
     "predict_mean": lambda post, U: post.predict_mean(U),
     "sum_moments": lambda post, U: post.sum_moments(U),

@@ -17,6 +17,8 @@ from sumbo.errors import (
     UnknownNameError,
 )
 from sumbo.problems import Problem, base
+from sumbo.testing.problems import check_groups
+from sumbo.typing import Groups
 
 # In the order of their files.
 OTHERS = ("balanced", "balanced-box", "chain", "pairs", "designs")
@@ -62,6 +64,21 @@ class Plane(Problem):
         return X @ np.arange(3.0, 3.0 + X.shape[1])
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Coupled(Problem):
+    """Products of neighbours, and of the first and the last but one coordinate."""
+
+    stated: Groups
+
+    @property
+    def groups(self):
+        """What the problem says of its terms, true or not."""
+        return self.stated
+
+    def evaluate(self, X):
+        return (X[:, :-1] * X[:, 1:]).sum(axis=1) + X[:, 0] * X[:, -2] + 1.7
+
+
 def plane(**changes):
     facts = {
         "name": "plane",
@@ -85,6 +102,32 @@ def test_one_point_gives_a_float_and_a_batch_an_array(name):
     assert many.shape == (3,)
     assert many.dtype == float
     assert many[1] == pytest.approx(one, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("groups", "true"),
+    [
+        (((0, 1, 2, 3),), True),
+        (((0, 1, 2), (2, 3)), True),
+        (((0, 1), (1, 2), (2, 3), (0, 2)), True),
+        (((0, 1), (1, 2), (2, 3)), False),
+        (((0, 1), (2, 3)), False),
+    ],
+)
+def test_stated_groups_are_those_of_the_terms(groups, true):
+    p = Coupled(
+        name="coupled",
+        bounds=np.array([[-3.0, 5.0], [0.5, 0.7], [1.1, 2.9], [-0.3, 0.4]]),
+        parameters=("a", "b", "c", "d"),
+        description="",
+        cite="",
+        stated=groups,
+    )
+    if true:
+        check_groups(p)
+        return
+    with pytest.raises(AssertionError, match="is no sum over its groups"):
+        check_groups(p)
 
 
 @each_name
