@@ -34,6 +34,7 @@ def test_members_of_a_group_interact(kind, recovery, rng):
     assert np.abs(first - second - third + fourth).max() > 1e-3
 
 
+@pytest.mark.slow
 def test_scores_are_areas_and_repeatable(recovery):
     found = recovery.recover("product", 4)
     assert found[:2] == recovery.recover("product", 4)[:2]
