@@ -7,15 +7,13 @@ from the best of 20 000 random points, in standard deviations of the function, s
 good run has negative ones. Rows go to ``results/noise.csv``; runs that have a row are
 not made again. ``python -m benchmarks.noise report`` prints the table.
 
-The method ``one-prior`` is the default without the second prior of the noise. Rivals
-need the environment of ``make rivals``; without it they are left out.
+Rivals need the environment of ``make rivals``; without it they are left out.
 """
 
 import argparse
 import csv
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,12 +26,11 @@ from scipy.stats import rankdata
 from benchmarks.noise_rivals import RIVALS
 from sumbo import Optimizer
 from sumbo.rng import rng_at
-from sumbo.surrogate import noise as rule
 from sumbo.typing import Float, ndarray
 
 ROWS = Path(__file__).parents[1] / "results" / "noise.csv"
 SHARES = (0.05, 0.2, 0.5)
-METHODS = ("sumbo", "one-prior", *RIVALS)
+METHODS = ("sumbo", *RIVALS)
 NEEDS = {"optuna-gp": "torch", "botorch": "botorch"}
 OBSERVED = "sumbo, best observed"
 N_INIT, CHOSEN = 20, 40
@@ -147,7 +144,7 @@ def play(case: Case) -> dict[str, Any]:
         start = opt.ask(N_INIT)
         X, row = RIVALS[case.method](measure, start, N_INIT + CHOSEN, case.replicate)
     else:
-        X, row = _by_sumbo(opt, measure, one_prior=case.method == "one-prior")
+        X, row = _by_sumbo(opt, measure)
     seconds = time.process_time() - begin
     true = (value(X) - least) / spread
     found = {
@@ -161,25 +158,13 @@ def play(case: Case) -> dict[str, Any]:
 
 
 def _by_sumbo(
-    opt: Optimizer, measure: Callable[[ndarray], float], *, one_prior: bool
+    opt: Optimizer, measure: Callable[[ndarray], float]
 ) -> tuple[ndarray, int]:
-    with _one_prior(one_prior):
-        for _ in range(N_INIT + CHOSEN):
-            x = opt.ask()
-            opt.tell(x, measure(x))
-        recommended = opt.recommend().x
+    for _ in range(N_INIT + CHOSEN):
+        x = opt.ask()
+        opt.tell(x, measure(x))
+    recommended = opt.recommend().x
     return opt.X, int(np.flatnonzero((recommended == opt.X).all(axis=1))[0])
-
-
-@contextmanager
-def _one_prior(active: bool) -> Iterator[None]:
-    known = rule.RULE
-    if active:
-        rule.RULE = rule.NoiseRule(penalty=float("inf"))
-    try:
-        yield
-    finally:
-        rule.RULE = known
 
 
 def read(path: Path) -> list[dict[str, str]]:

@@ -244,8 +244,6 @@ class Data:
             if there are no constraints.
         deviations: Standard deviations of the values in the user's units, NaN where
             they are not known; None if none is.
-        noisy: Whether the values were found to be considerably noisy; fits then
-            expect noise.
         limit: Of an outcome: its limit, or the middle of two.
     """
 
@@ -263,7 +261,6 @@ class Data:
     violation: Float[ndarray, " N"] | None = None
     outcomes: tuple[Measured, ...] = ()
     deviations: Float[ndarray, " N"] | None = None
-    noisy: bool = False
     limit: float = 0.0
 
     def __post_init__(self) -> None:

@@ -1,7 +1,5 @@
 """Noisy values: told or estimated, repeats, and the point that is recommended."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -11,15 +9,13 @@ from sumbo import Integer, Optimizer
 from sumbo.data import Transform, prepare
 from sumbo.errors import ArgumentError, SumboError
 from sumbo.gp import AdditiveGP
-from sumbo.gp.observed import fit_to
 from sumbo.methods import names
 from sumbo.optimizer.predict import in_users_units
 from sumbo.optimizer.recommend import Recommendation, recommended_row
 from sumbo.rng import rng_at
 from sumbo.space import Space
 from sumbo.surrogate.base import single
-from sumbo.surrogate.noise import RULE, expecting_noise, is_noisy
-from sumbo.surrogate.transform import first_model
+from sumbo.surrogate.noise import expecting_noise
 from sumbo.testing import scenes
 
 SMALL = [Integer("a", 1, 3), Integer("b", 2, 5)]
@@ -48,42 +44,6 @@ def observed(seed, share, N=100):
 
 
 # ------------------------------------------------------------------- is it noisy?
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_considerable_noise_is_noticed(seed):
-    assert is_noisy(observed(seed, 0.5))[0]
-
-
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_values_without_noise_are_not_taken_as_noisy(seed):
-    assert not is_noisy(observed(seed, 0.0))[0]
-
-
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.1, 0.2, 0.5, 2.0])
-def test_fits_that_are_left_out_do_not_change_the_decision(share):
-    data = observed(4, share, N=45)
-    loud, fits = dataclasses.replace(data, noisy=True), []
-    for starts, rows in zip(zip(*RULE.starts, strict=True), (data, loud), strict=True):
-        gps = [first_model(3, start) for start in starts]
-        found = [fit_to(gp, rows, starts=1, steps=RULE.steps).info for gp in gps]
-        fits.append(max(info.log_posterior for info in found))
-    noisy, made = is_noisy(data)
-    assert noisy == (fits[1] - fits[0] > RULE.penalty)
-    assert made < 5 or share > 0.1
-
-
-def test_equal_values_are_not_noisy():
-    data = observed(1, 0.0, N=8)
-    equal = prepare(
-        U=data.U,
-        y=np.full(8, 2.7),
-        failed=data.failed,
-        pending=data.pending,
-        domain=data.domain,
-        step=8,
-    )
-    assert is_noisy(equal) == (False, 0)
-
-
 @pytest.fixture(scope="module")
 def noisy():
     """Return an optimizer with a fitted model of noisy values."""

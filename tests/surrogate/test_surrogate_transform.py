@@ -164,10 +164,10 @@ def test_every_fit_is_counted_and_the_data_cost_none():
         else:
             assert (opt.info.fits, opt.info.fit_cpu_s) == (0, 0.0)
     # The first refit at or after 30, and after 45 observations, compares two kinds of
-    # transform and two priors of the noise, for which one to four fits are needed.
+    # transform.
     compares = {next(N for N in fits if n <= N) for n in (30, 45)}
     assert len(compares) == 2
-    assert all(4 <= fits[N] <= 7 for N in compares)
+    assert all(fits[N] == 3 for N in compares)
     assert all(fits[N] == 1 for N in fits if N not in compares)
     assert min(fits) == 12
 

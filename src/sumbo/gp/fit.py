@@ -71,7 +71,7 @@ class Priors:
     noise_sd: float = 1.5
 
 
-# Of fits to values that are considerably noisy: noise of a tenth of their spread.
+# Where noise is expected: a tenth of the spread of the values.
 NOISY = Priors(noise=1e-2)
 
 

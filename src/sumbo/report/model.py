@@ -222,7 +222,7 @@ def held_out(
     fold = rng_at(0, "report", N).permutation(N) % FOLDS
     mean, var = np.zeros(N), np.zeros(N)
     known = np.zeros(N) if data.noise is None else data.noise
-    loud = data.noisy or post.gp.noise >= LOUD
+    loud = post.gp.noise >= LOUD
     start = replace(post.gp, lengthscales=None, variances=None)
     for k in range(FOLDS):
         out, rest = fold == k, fold != k

@@ -2,7 +2,7 @@
 
 A refit chooses, in this order and on the same observations,
 
-1. the transform of the values (``transform``), and whether they are noisy (``noise``),
+1. the transform of the values (``transform``),
 2. the groups (the decomposition, which may compare fits of several structures),
 3. the hyperparameters (a MAP fit, or the paper's Adam), and
 4. the kernel (another fit with every other kernel).
@@ -33,7 +33,6 @@ from sumbo.state import SAVED_IF_SET, UNSAVED, State
 from sumbo.structure import expand
 from sumbo.surrogate.base import Fit, OutcomeModel, Surrogate
 from sumbo.surrogate.large import MANY, SolverMemory, condition, fitted_part
-from sumbo.surrogate.noise import comparison_due, is_noisy
 from sumbo.surrogate.transform import Scale, rescale
 from sumbo.typing import Float, Groups, ndarray
 
@@ -68,8 +67,6 @@ class AdditiveState(State):
         scale: The transform.
         drawn: The model of the structure that was drawn.
         others: Models of other plausible structures, with their weights.
-        noisy: Whether the values were found to be considerably noisy.
-        noise_compared: The number of observations at which this was last decided.
         memory: What the decomposition remembers.
         outcomes: What the last refits of the models of outcomes chose.
         solvers: The factors of the last ask. They only save time.
@@ -79,8 +76,6 @@ class AdditiveState(State):
     scale: Scale
     drawn: Fit
     others: tuple[Fit, ...] = ()
-    noisy: bool = False
-    noise_compared: int = 0
     memory: State | None = None
     outcomes: tuple["AdditiveState", ...] = field(default=(), metadata=SAVED_IF_SET)
     solvers: SolverMemory = field(default_factory=SolverMemory, metadata=UNSAVED)
@@ -274,7 +269,7 @@ class AdditiveModel:
     def _condition(
         self, state: AdditiveState, data: Data, *, projected: bool = False
     ) -> Surrogate:
-        data = replace(data.under(state.scale.transform), noisy=state.noisy)
+        data = data.under(state.scale.transform)
         fits = (state.drawn, *state.others)
         posteriors = tuple(
             condition(
@@ -300,11 +295,6 @@ class AdditiveModel:
     ) -> tuple[AdditiveState, int, tuple[str, ...]]:
         """Return what the refit chose, how many fits it took, and their events."""
         data, scale, fits = rescale(data, state.scale if state else None)
-        noisy, due = state.noisy if state else False, comparison_due(data)
-        if self.fit == "map" and due > (state.noise_compared if state else 0):
-            noisy, compared = is_noisy(data)
-            fits += compared
-        data = replace(data, noisy=noisy)
         last = state.drawn.gp if state else None
         memory = state.memory if state else None
         proposal = self._source.propose(rng, memory, data, last)
@@ -329,8 +319,6 @@ class AdditiveModel:
             scale=scale,
             drawn=drawn,
             others=others,
-            noisy=data.noisy,
-            noise_compared=due,
             memory=proposal.memory,
         )
         return new, fits, gp.info.events if gp.info else ()

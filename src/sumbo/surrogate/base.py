@@ -81,7 +81,7 @@ class Surrogate:
         fitted = self.posterior.gp.noise >= level > 0
         enough = len(self.data.y) >= CONSIDERABLE.fewest
         told = known is not None and bool((known > 0).any())
-        return told or self.data.noisy or (fitted and enough)
+        return told or (fitted and enough)
 
     def fantasised(self, U: Float[ndarray, "n P"]) -> "Surrogate":
         """Return the surrogate with each posterior's own mean observed at ``U``.
