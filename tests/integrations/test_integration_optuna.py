@@ -1,7 +1,9 @@
 """Optuna: its own suite for samplers, values in and out, resuming, workers."""
 
+import inspect
 import math
 import pickle  # noqa: TID251 (Optuna tells its users to pickle samplers)
+import re
 import runpy
 import signal
 import subprocess
@@ -672,3 +674,17 @@ def test_the_optunahub_package_has_the_files_and_headings_of_the_registry():
     assert fields["license"] == "MIT License"
     headings = [line[3:] for line in body.splitlines() if line.startswith("## ")]
     assert headings == ["Abstract", "APIs", "Installation", "Example", "Others"]
+
+
+def test_the_optunahub_package_shows_the_signature_of_the_sampler():
+    text = (PACKAGE / "README.md").read_text()
+    shown = []
+    for p in list(inspect.signature(SumboSampler).parameters.values()):
+        if p.kind is p.KEYWORD_ONLY and "*" not in shown:
+            shown.append("*")
+        default = "" if p.default is p.empty else f"={p.default!r}"
+        shown.append(str(p).partition(":")[0] + default)
+    assert f"`SumboSampler({', '.join(shown)})`".replace("'", '"') in text
+    assert set(re.findall(r"^  - `(\w+)`", text, re.M)) == {
+        name.strip("*").partition("=")[0] for name in shown
+    } - {""}

@@ -2,4 +2,5 @@
 
 from sumbo.integrations.optuna import SumboSampler
 
+
 __all__ = ["SumboSampler"]

@@ -15,7 +15,7 @@ def objective(trial: optuna.Trial) -> float:
 
 if __name__ == "__main__":
     module = optunahub.load_module(package="samplers/sumbo")
-    sampler = module.SumboSampler(method="ts", seed=0, n_startup_trials=20)
+    sampler = module.SumboSampler(seed=0)
     study = optuna.create_study(sampler=sampler)
     study.optimize(objective, n_trials=100)
-    print(study.best_value, study.best_params)  # noqa: T201
+    print(study.best_value, study.best_params)
