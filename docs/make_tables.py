@@ -17,7 +17,12 @@ from sumbo.methods import METHODS
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = (ROOT / "README.md", DOCS / "algorithm.md", DOCS / "architecture.md")
+PAGES = (
+    ROOT / "README.md",
+    DOCS / "algorithm.md",
+    DOCS / "algorithm_settings.md",
+    DOCS / "architecture.md",
+)
 BLOCK = re.compile(
     r"<!-- (methods|settings|walk): ([^>]+) -->\n.*?<!-- end -->", re.DOTALL
 )

@@ -1,4 +1,4 @@
-"""The page on the default algorithm: its numbers are those of the code."""
+"""The pages on the default algorithm: their numbers are those of the code."""
 
 import dataclasses
 import importlib
@@ -10,6 +10,7 @@ import pytest
 
 import sumbo
 from pages import DOCS
+from sumbo import data
 from sumbo.gp import fit, model
 from sumbo.gp.solvers import inducing, projected
 from sumbo.surrogate import AdditiveModel, large
@@ -19,6 +20,7 @@ if not DOCS.exists():
     pytest.skip("the documentation is not part of this copy", allow_module_level=True)
 
 PAGE = (DOCS / "algorithm.md").read_text("utf-8")
+TABLES = PAGE + (DOCS / "algorithm_settings.md").read_text("utf-8")
 TEXT = " ".join(PAGE.split())
 # Rooms that the default algorithm uses.
 ROOMS = (
@@ -49,8 +51,8 @@ def rules():
     return found
 
 
-def test_the_page_has_a_table_of_every_settings_object_of_the_default():
-    listed = set(re.findall(r"<!-- settings: ([\w.]+) -->", PAGE))
+def test_the_pages_have_a_table_of_every_settings_object_of_the_default():
+    listed = set(re.findall(r"<!-- settings: ([\w.]+) -->", TABLES))
     assert len(rules()) > 5
     assert set(rules()) <= listed
 
@@ -78,6 +80,11 @@ def test_the_refits_of_the_page_are_those_of_the_defaults():
         f"otherwise {projected.ANCHORS_PER_COORDINATE} for each coordinate",
         f"at most {fit.MapFit().steps} iterations",
         f"begin with Matérn-{KERNEL_CHOICES[0][-2]}/2",
+        f"in a group of $d$ coordinates is ${fit.Priors().lengthscale} \\sqrt d$",
+        f"mode of the noise variance is {fit.Priors().noise:.0e}".replace("e-0", "e-"),
+        f"more than {data.DECADES.ratio:.0f} times further above",
+        f"`exact` observations** ({large.MANY.exact:_})".replace("_", " "),
+        f"up to {large.MANY.anchors} of the observations",
     ],
 )
 def test_a_number_in_the_text_is_that_of_the_code(sentence):
