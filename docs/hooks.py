@@ -13,7 +13,7 @@ from pathlib import Path
 from sumbo import problems
 from sumbo.decompositions import DECOMPOSITIONS
 from sumbo.kernels import KERNELS
-from sumbo.methods import METHODS
+from sumbo.methods import METHODS, Method
 
 DOCS = Path(__file__).parent
 BIBLIOGRAPHY = DOCS.parent / "references.bib"
@@ -166,6 +166,28 @@ def settings_table(page):
     return table(("setting", "default", *columns), rows)
 
 
+def abilities_table(page):
+    """Return what each method can do beside proposing points of a box."""
+    rows = []
+    for name in METHODS.names():
+        cls = METHODS.get(name)
+        able = (
+            cls.choose is not Method.choose,
+            cls.takes_context,
+            cls.takes_outcomes,
+            cls.uses_noise,
+        )
+        rows.append((_method_link(name, page), *("yes" if a else "" for a in able)))
+    head = (
+        "method",
+        "tables (`choose`)",
+        "contexts",
+        "limits of outcomes",
+        "noise that you give",
+    )
+    return table(head, rows)
+
+
 def problems_table(page):
     del page
     rows = []
@@ -235,6 +257,7 @@ def integrations(page):
 
 TABLES = {
     "methods": methods_table,
+    "abilities": abilities_table,
     "settings": settings_table,
     "problems": problems_table,
     "kernels": kernels_table,
