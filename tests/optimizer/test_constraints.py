@@ -100,7 +100,7 @@ def test_a_feasible_set_of_few_points_is_used_up_before_one_repeats():
 def test_the_best_point_is_feasible():
     opt = Optimizer([(0, 1)] * 2, constraints=["x0 + x1 <= 1"], seed=1)
     opt.tell([0.9, 0.8], -5.0)
-    with pytest.raises(SumboError, match="none that was told meets"):
+    with pytest.raises(SumboError, match="no observed point meets"):
         _ = opt.best
     opt.tell([0.2, 0.3], 1.5)
     assert opt.best[1] == 1.5

@@ -78,7 +78,7 @@ def test_best_in_a_context():
     x, y = opt.best_in({"load": 0.5})
     assert y == 1.9
     assert list(x) == [0.5, 0.02, 4, "min"]
-    with pytest.raises(SumboError, match=r"no value has been told in context=.*0\.6"):
+    with pytest.raises(SumboError, match=r"no value was observed in context=.*0\.6"):
         opt.best_in({"load": 0.6})
 
 
@@ -112,7 +112,7 @@ def test_recommendations_without_a_model_are_the_best_told_in_the_context():
     found = opt.recommend(context={"load": 0.5})
     assert list(found.x) == [0.5, 0.02, 4, "min"]
     assert found.mean == 1.9
-    with pytest.raises(SumboError, match=r"no value has been told in context=.*0\.6"):
+    with pytest.raises(SumboError, match=r"no value was observed in context=.*0\.6"):
         opt.recommend(context={"load": 0.6})
 
 

@@ -452,7 +452,7 @@ def test_a_wrong_tell_is_explained_and_changes_nothing(x, y, message, under_way)
 def test_a_failed_point_has_no_value():
     opt = optimizer(told=1)
     before = everything(opt)
-    with pytest.raises(ArgumentError, match=r"y=1\.5 was told for a failed"):
+    with pytest.raises(ArgumentError, match=r"y=1\.5 was given for a failed"):
         opt.tell(X[0], 1.5, failed=True)
     assert everything(opt) == before
 

@@ -126,7 +126,7 @@ def test_several_points_take_columns_or_one_mapping_each():
 def test_the_best_value_is_feasible():
     opt = Optimizer([(0, 1)] * 2, constraints=[Outcome("c", lower=0.0)], seed=1)
     opt.tell([0.1, 0.2], -3.0, outcomes={"c": -0.1})
-    with pytest.raises(SumboError, match="none that was told meets all constraints"):
+    with pytest.raises(SumboError, match="no observed point meets all constraints"):
         _ = opt.best
     opt.tell([0.3, 0.4], 2.0, outcomes={"c": 0.0})
     assert opt.best[1] == 2.0

@@ -40,7 +40,7 @@ class Info:
             transforms, structures and kernels included.
         groups: The groups that were used, in unit-cube coordinates.
         events: What happened during the fits, such as retries.
-        noisy: Whether values are noisy: a noise was told, or considerable noise is
+        noisy: Whether values are noisy: a noise was given, or considerable noise is
             estimated. Points may then be asked again.
         search: What the search for the minimum of overlapping parts took, and how
             exact it was; None where no parts overlap.

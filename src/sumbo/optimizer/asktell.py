@@ -62,11 +62,11 @@ class Optimizer(RunView):
             ``"standardise"`` (default with these presets), ``"log"``, ``"none"``.
         init: Initial design: ``"uniform"`` or ``"sobol"``.
         x0: Earlier points, with values ``y0``; they count as observations. Without
-            values they are pending: points of your own, to be evaluated and told.
+            values they are pending: points of your own, to be evaluated.
         y0: The values at ``x0``, or the name of their column in a table ``x0``.
         repeats: Whether a point may be asked twice. By default only where values are
-            noisy: where ``noise`` was told, or considerable noise is estimated.
-        maximize: Whether values are maximised. Values are told and shown in your
+            noisy: if ``noise`` was given, or considerable noise is estimated.
+        maximize: Whether values are maximised. You give and see values in your own
             sign; what the model sees (``data``, ``surrogate``) is minimised.
         constraints: What may be asked: texts such as ``"a + 2*b <= 1"``,
             ``scipy.optimize.LinearConstraint`` or ``Feasible(function)``; and limits of
@@ -150,7 +150,8 @@ class Optimizer(RunView):
     def ask(self, n: int | None = None, context: Any = None) -> ndarray:
         """Return the next point (K,), or n points (n, K) to evaluate in parallel.
 
-        Points asked are pending until told; later asks take them into account.
+        Points are pending until their values are known. Later asks take them into
+        account.
 
         Args:
             n: How many points.
@@ -181,13 +182,13 @@ class Optimizer(RunView):
         """Return the number of the next row of a table, or the numbers of n rows.
 
         The rows are whole points: a catalogue of materials, machines or molecules. The
-        points chosen are pending until told: ``opt.tell(C[k], y)``.
+        points chosen are pending until you call ``opt.tell(C[k], y)``.
 
         Args:
             C: Up to 100 000 points: an array, a list of dictionaries or a DataFrame.
             n: How many rows.
-            repeats: Whether a row that was told or asked may be chosen again, as noisy
-                values are worth repeating. Otherwise equal rows count as one.
+            repeats: Whether a row that was observed or is pending may be chosen again,
+                which is useful if values are noisy. Otherwise equal rows count as one.
 
         Raises:
             ArgumentError: If a row is no point of the space, or the method cannot

@@ -14,7 +14,7 @@ def caution_about_choosing(method: Method, name: str) -> str:
     return (
         f"method={name!r} takes the parts as independent. On a list of whole points it "
         "then forgets most of what is known of their sums, and goes on to choose bad "
-        f"points however many values are told. Use 'logei' or 'ts'. {PAGE}"
+        f"points however many values are observed. Use 'logei' or 'ts'. {PAGE}"
     )
 
 

@@ -117,8 +117,8 @@ def choose(
     left = choices.open(now.history, repeats=repeats)
     if left.sum() < (1 if repeats else q):
         msg = (
-            f"choices have {left.sum()} rows left that were neither told nor asked and "
-            f"keep to the constraints, and n={q} are wanted. Pass repeats=True, or "
+            f"choices have {left.sum()} rows left that were not asked yet and meet the "
+            f"constraints, and n={q} are wanted. Pass repeats=True, or "
             "another list."
         )
         error = ExhaustedError(msg)

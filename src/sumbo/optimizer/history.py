@@ -1,4 +1,4 @@
-"""What a run has seen: points told, points pending, nothing lost or reordered."""
+"""What a run has seen: points observed, points pending, nothing lost or reordered."""
 
 from dataclasses import dataclass, replace
 from typing import Any

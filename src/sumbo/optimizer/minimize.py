@@ -70,39 +70,40 @@ def minimize(
     """Return the best point found within a budget of evaluations.
 
     Args:
-        fun: The objective: takes a point (K,), returns a number to be minimised.
+        fun: The objective. It takes a point (K,) and returns a number to be minimised.
         bounds: The search space; see ``Optimizer``.
         budget: Observations in all, earlier data included.
         method: A name from ``sumbo.methods.names()``, or an instance.
-        batch: Points asked at once; all are told before the next are asked.
+        batch: Number of points asked at once. All of them are evaluated before the next
+            ones are asked.
         groups: The additive structure; see ``Optimizer``.
         seed: A number, or a ``Generator`` that gives one, makes the run reproducible.
-        n_init: Observations before the model takes over; with a smaller budget, half
-            of the budget.
-        x0: Earlier points, with values ``y0``; without, points to begin with, such as
-            a good guess, which are evaluated first.
+        n_init: Number of observations before the model takes over. If the budget is
+            smaller, it is half of the budget.
+        x0: Earlier points, with their values ``y0``. Without ``y0`` they are evaluated
+            first, as for a good guess.
         y0: The values at ``x0``, or the name of their column in a table ``x0``.
-        callback: Called after every tell with the result so far; raise
-            ``StopIteration`` to stop.
-        progress: Show a progress bar with the best value so far.
-        workers: Evaluations at a time: a number (threads), or any
-            ``concurrent.futures`` executor, such as a process pool, or a Dask client.
-            Unless ``batch`` > 1 the next point is asked as soon as a worker is free.
-        checkpoint: A file that is written after every tell, and continued from when
-            it exists. One process at a time may use it.
-        on_error: When an evaluation raises or returns no finite number: ``"raise"``
-            an EvaluationError, whose ``result`` holds all values, or ``"skip"``
-            the point, which is recorded as failed and avoided.
+        callback: A function that is called with the result so far after every
+            evaluation. To stop the run, it raises ``StopIteration``.
+        progress: Whether to show a progress bar with the best value so far.
+        workers: How evaluations run in parallel: a number of threads, a
+            ``concurrent.futures`` executor such as a process pool, or a Dask client.
+            Unless ``batch`` > 1, the next point is asked as soon as a worker is free.
+        checkpoint: A file that is written after every evaluation. If it exists, the run
+            continues from it. One process at a time may use it.
+        on_error: What happens if an evaluation raises or returns no finite number.
+            ``"raise"`` raises an EvaluationError whose ``result`` holds all values.
+            ``"skip"`` records the point as failed, and the search avoids it.
         retries: How often an evaluation that failed is repeated, before ``on_error``
             applies. The reasons are in the result's ``failures``.
-        stop: Stop when the expected remaining gain is below this, in the units of the
-            objective; the message then says so. Default: use the whole budget.
+        stop: The run stops when the expected remaining gain is below this number, in
+            the units of the objective. By default it uses the whole budget.
         maximize: Whether values are maximised; ``sumbo.maximize`` sets it.
         constraints: What may be asked; see ``Optimizer``.
         choices: A table of whole points, of which the next ones are chosen; see
             ``Optimizer.choose``. The run ends when no row is left.
         repeats: Whether a point, or a row of ``choices``, may be evaluated more than
-            once; by default points only where values are noisy, and rows never.
+            once. By default points may if values are noisy, and rows may not.
         settings: ``preset``, ``transform``, ``init``, and settings of the method.
 
     Returns:
@@ -337,7 +338,7 @@ class _Run:
     def _ended(self, what: str, remedy: str) -> EvaluationError:
         self.save()
         N = len(self.opt.y)
-        kept = f"The {N} values told before are in this error's result. " if N else ""
+        kept = f"The {N} earlier values are in this error's result. " if N else ""
         error = EvaluationError(f"{what.rstrip('.')}. {kept}{remedy}")
         error.result = self.result()
         return error

@@ -1,4 +1,4 @@
-"""Measured outcomes with limits: how they are told, and what models see of them."""
+"""Measured outcomes with limits: how they are given, and what models see of them."""
 
 import reprlib
 from collections.abc import Mapping, Sequence

@@ -11,13 +11,13 @@ from sumbo.typing import Float, ndarray
 
 
 class Recommendation(NamedTuple):
-    """The told point whose posterior mean is best.
+    """The observed point with the best posterior mean.
 
     Attributes:
         x: The point.
         mean: The expected value of the objective there, noise aside.
         sd: Its standard deviation: how well the value is known. NaN if the method has
-            no model; the point is then the best one told.
+            no model; the point is then the best observed one.
     """
 
     x: Shaped[ndarray, " K"]

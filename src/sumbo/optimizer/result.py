@@ -22,7 +22,7 @@ STOPPED, INTERRUPTED = 99, 130
 
 
 class Result(OptimizeResult):
-    """An ``OptimizeResult`` whose model is computed only when it is looked at."""
+    """An ``OptimizeResult`` whose model is computed when it is first used."""
 
     def __repr__(self) -> str:
         """Return the best point by name, and what was done; all else by attribute."""
@@ -36,12 +36,12 @@ class Result(OptimizeResult):
 
     @property
     def model(self) -> Any:
-        """The posterior given the data of then, in the unit cube; None without one."""
+        """The posterior given the data of the run, in the unit cube, or None."""
         return self["optimizer"].model()
 
     @property
     def recommended(self) -> Recommendation:
-        """The point that the model recommends: (x, mean, sd), the model's choice.
+        """The point that the model recommends, as (x, mean, sd).
 
         See ``Optimizer.recommend``. With noise it is better than ``x``.
         """
@@ -64,7 +64,7 @@ class Result(OptimizeResult):
         return self["optimizer"].importance(n=n, seed=seed, level=level)
 
     def report(self, path: Any, *, title: str = "") -> Path:
-        """Write a page on the run for others: one HTML file; return its path.
+        """Write a report on the run as one HTML file, and return its path.
 
         See ``Optimizer.report``.
         """
@@ -75,7 +75,7 @@ class Result(OptimizeResult):
         """Return a pandas DataFrame with one row per evaluation, in their order.
 
         It has a column per parameter, then ``value`` (NaN where the evaluation
-        failed), ``failed``, ``noise`` if a noise was told, and one per outcome that
+        failed), ``failed``, ``noise`` if a noise was given, and one per outcome that
         has limits. A name that is taken gets an underscore at its end.
 
         Raises:
@@ -96,7 +96,7 @@ class Result(OptimizeResult):
 
 
 def columns_of(opt: Optimizer) -> dict[str, list[Any]]:
-    """Return all that was told as columns: Python values, by name."""
+    """Return all observations as columns: Python values, by name."""
     rows = opt.space.as_dicts(opt.X)
     names = opt.space.names
     columns = {name: [row[name] for row in rows] for name in names}

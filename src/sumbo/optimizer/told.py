@@ -164,7 +164,7 @@ def _as_values(
     n = len(failed)
     if all_failed:
         if y is not None:
-            msg = f"y={y!r} was told for a failed evaluation. Leave y out."
+            msg = f"y={y!r} was given for a failed evaluation. Leave y out."
             raise ArgumentError(msg)
         return np.full(n, np.nan)
     remedy = "Tell a number, or failed=True without y."

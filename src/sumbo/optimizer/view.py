@@ -50,7 +50,7 @@ class RunView:
         """The best feasible point so far and its value.
 
         Raises:
-            SumboError: If no value has been told yet, or none at a feasible point.
+            SumboError: If there is no value yet, or none at a feasible point.
         """
         history = self._now.history
         i = best_row(self.space, history, self._engine.limits)
@@ -58,21 +58,21 @@ class RunView:
         return x, self._sign * float(history.y[i])
 
     def recommend(self, context: Any = None) -> Recommendation:
-        """Return the told point whose posterior mean is best: (x, mean, sd).
+        """Return the observed point with the best posterior mean: (x, mean, sd).
 
-        With noise, the best value told is partly luck, and this point is better. Mean
-        and standard deviation are those of the objective without noise, in your units.
-        Where noise is more probable than the model of the asks assumes, the
+        With noise, the best observed value is partly luck, and this point is better.
+        Mean and standard deviation are those of the objective without noise, in your
+        units. If noise is more probable than the model of the asks assumes, the
         hyperparameters are fitted once more, with noise expected.
 
         Args:
             context: Values of parameters that are given, such as ``{"load": 0.7}``.
-                The told points are then compared as if they had these values, and the
-                one returned has them; it may never have been evaluated. A method
-                without a model compares the points told in exactly this context.
+                The observed points are then compared as if they had these values. The
+                point returned has them, and may never have been evaluated. A method
+                without a model compares the points observed in exactly this context.
 
         Raises:
-            SumboError: If no value has been told yet, or none at a feasible point.
+            SumboError: If there is no value yet, or none at a feasible point.
         """
         given = None if context is None else Context.of(context, self.space)
         history = self._now.history
@@ -122,10 +122,10 @@ class RunView:
         return Prediction(self._sign * mean, sd)
 
     def best_in(self, context: Any) -> tuple[ndarray, float]:
-        """Return the best feasible point told in a context, and its value.
+        """Return the best feasible point observed in a context, and its value.
 
         Raises:
-            SumboError: If no feasible value has been told in this context.
+            SumboError: If there is no feasible value in this context.
         """
         there = self._values_in(Context.of(context, self.space), context)
         i = int(np.nanargmin(there))
@@ -133,7 +133,7 @@ class RunView:
         return x, float(self.y[i])
 
     def _values_in(self, given: Context, context: Any) -> Float[ndarray, " N"]:
-        """Return the values told in a context, to be minimised; NaN for the others.
+        """Return the values in a context, to be minimised; NaN for the others.
 
         Raises:
             SumboError: If there is none that is feasible.
@@ -142,39 +142,39 @@ class RunView:
         y = feasible_values(self.space, history, self._engine.limits)
         there = np.where(given.matches(history.X), y, np.nan)
         if not np.isfinite(there).any():
-            msg = f"no value has been told in context={dict(context)!r}"
+            msg = f"no value was observed in context={dict(context)!r}"
             raise SumboError(f"{msg}, or none that is feasible.")
         return there
 
     @property
     def pending(self) -> ndarray:
-        """Points asked and not yet told, oldest first."""
+        """Points that were asked and have no value yet, oldest first."""
         return self.space.points(self._now.history.pending_X)
 
     @property
     def X(self) -> ndarray:
-        """All points told, in the order of telling, failed ones included."""
+        """All observed points in their order, failed ones included."""
         return self.space.points(self._now.history.X)
 
     @property
     def y(self) -> Float[ndarray, " N"]:
-        """All values told, in the same order; NaN where the evaluation failed."""
+        """All values in the same order; NaN where the evaluation failed."""
         return self._sign * self._now.history.y
 
     @property
     def feasible_y(self) -> Float[ndarray, " N"]:
-        """The values told, NaN where the evaluation failed or broke a constraint."""
+        """All values; NaN where the evaluation failed or broke a constraint."""
         history = self._now.history
         return self._sign * feasible_values(self.space, history, self._engine.limits)
 
     @property
     def noise(self) -> Float[ndarray, " N"]:
-        """Standard deviations told with the values; NaN where none was told."""
+        """Standard deviations of the values; NaN where none was given."""
         return self._now.history.noise.copy()
 
     @property
     def times(self) -> Float[ndarray, " N"]:
-        """When the values were told: seconds since 1970 (UTC), NaN if not known."""
+        """When the values came in: seconds since 1970 (UTC), NaN if not known."""
         return self._now.history.times.copy()
 
     @property
@@ -189,7 +189,7 @@ class RunView:
 
     @property
     def outcomes(self) -> dict[str, Float[ndarray, " N"]]:
-        """Outcomes told, by name; NaN where the evaluation failed or none was told."""
+        """Measured outcomes by name; NaN where an evaluation failed or has none."""
         columns = self._now.history.outcomes.T.copy()
         names = [limit.name for limit in self._engine.limits]
         return dict(zip(names, columns, strict=True))

@@ -46,11 +46,11 @@ def best_row(space: Space, history: History, limits: Sequence[Outcome] = ()) -> 
         SumboError: If there is none.
     """
     if not np.isfinite(history.y).any():
-        msg = "there is no best point yet: no value has been told."
+        msg = "there is no best point yet: no value was observed."
         raise SumboError(msg)
     y = feasible_values(space, history, limits)
     if not np.isfinite(y).any():
-        msg = "there is no best point yet: none that was told meets all constraints."
+        msg = "there is no best point yet: no observed point meets all constraints."
         raise SumboError(msg)
     return int(np.nanargmin(y))
 
@@ -58,7 +58,7 @@ def best_row(space: Space, history: History, limits: Sequence[Outcome] = ()) -> 
 def feasible_values(
     space: Space, history: History, limits: Sequence[Outcome] = ()
 ) -> Float[ndarray, " N"]:
-    """Return the values told, NaN where an observation breaks a constraint."""
+    """Return the values, NaN where an observation breaks a constraint."""
     broken = violations(space, history, limits)
     return history.y if broken is None else np.where(broken == 0, history.y, np.nan)
 

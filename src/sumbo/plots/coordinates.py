@@ -143,7 +143,7 @@ def require_posterior(post: Any) -> None:
     if not isinstance(post, Posterior):
         msg = f"{post!r} is neither a run nor a posterior. Pass an Optimizer, a result,"
         msg += " the path of a checkpoint, or gp.condition(X, y). The model of a run is"
-        raise ArgumentError(f"{msg} None before values are told.")
+        raise ArgumentError(f"{msg} None before values are observed.")
 
 
 def names_of(names: Sequence[str] | None, P: int) -> list[str]:

@@ -301,4 +301,4 @@ def _require_fresh(opt: Optimizer, X: ndarray) -> None:
     rows = [tuple(x) for x in X]
     known = {tuple(x) for x in opt.X}
     require(len(set(rows)) == len(rows), f"asked a point twice: {X!r}")
-    require(not known & set(rows), f"asked a point that was told before: {X!r}")
+    require(not known & set(rows), f"asked a point that was observed before: {X!r}")
