@@ -100,7 +100,9 @@ def _version(show: bool) -> bool:
 def main(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Show it."),
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Show the version."
+        ),
     ] = False,
 ) -> None:
     """Bayesian optimization for functions that are (nearly) sums of parts."""

@@ -55,7 +55,9 @@ def problems(
     of: Annotated[
         str | None, typer.Argument(help="After fetch: whose data to download.")
     ] = None,
-    plot: Annotated[bool, typer.Option("--plot", help="Draw it (see --out).")] = False,
+    plot: Annotated[
+        bool, typer.Option("--plot", help="Draw the problem (see --out).")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="File of the picture; default NAME.png.")
     ] = None,

@@ -50,82 +50,89 @@ def minimize(
     command: Annotated[
         str | None,
         typer.Option(
-            help="A program as the objective, with {name} for each parameter. The "
-            "last line that it prints is the value; run without a shell."
+            help="A program as the objective, with {name} for each parameter. It runs "
+            "without a shell. The last line that it prints is the value."
         ),
     ] = None,
     bounds: Annotated[
         list[str] | None,
-        typer.Option(help="LO:HI of a parameter, or LO:HI*TIMES. Repeatable."),
+        typer.Option(help="LO:HI of a real parameter, or LO:HI*TIMES. Repeatable."),
     ] = None,
     real: Annotated[
-        list[str] | None, typer.Option(help="NAME:LO:HI[:log]. Repeatable.")
+        list[str] | None,
+        typer.Option(help="Real parameter NAME:LO:HI[:log]. Repeatable."),
     ] = None,
     integer: Annotated[
-        list[str] | None, typer.Option(help="NAME:LO:HI[:log]. Repeatable.")
+        list[str] | None,
+        typer.Option(help="Integer parameter NAME:LO:HI[:log]. Repeatable."),
     ] = None,
     choice: Annotated[
-        list[str] | None, typer.Option(help="NAME:A,B,C. Repeatable.")
+        list[str] | None,
+        typer.Option(help="Categorical parameter NAME:A,B,C. Repeatable."),
     ] = None,
     simplex: Annotated[
         list[str] | None,
         typer.Option(
-            help="NAME:K, a mixture: the shares NAME0, NAME1, … add up to one. "
+            help="Mixture NAME:K of the shares NAME0, NAME1, …, whose sum is one. "
             "Repeatable."
         ),
     ] = None,
     constraint: Annotated[
         list[str] | None,
-        typer.Option(help="Such as 'a + 2*b <= 1'. Repeatable."),
+        typer.Option(help="Linear constraint, such as 'a + 2*b <= 1'. Repeatable."),
     ] = None,
     outcome: Annotated[
         list[str] | None,
         typer.Option(
-            help="NAME:LOWER:UPPER of a measured outcome, such as stress::200. "
+            help="Limits NAME:LOWER:UPPER of a measured outcome, such as stress::200. "
             "Repeatable."
         ),
     ] = None,
     maximize: Annotated[
         bool, typer.Option("--maximize", help="Search for the largest value.")
     ] = False,
-    budget: Annotated[int, typer.Option(help="Evaluations in all.")] = 120,
+    budget: Annotated[int, typer.Option(help="Number of evaluations in all.")] = 120,
     stop: Annotated[
         float | None,
         typer.Option(help="Stop when the expected remaining gain is below this."),
     ] = None,
-    method: Annotated[str, typer.Option(help="See `sumbo methods`.")] = "logei",
-    batch: Annotated[int, typer.Option(help="Points asked at once.")] = 1,
+    method: Annotated[str, typer.Option(help="Name from `sumbo methods`.")] = "logei",
+    batch: Annotated[int, typer.Option(help="Number of points asked at once.")] = 1,
     groups: Annotated[
         str | None,
         typer.Option(
-            help="auto (learned), tree, singletons, one, random, or such as 'a,b;c'."
+            help="auto (learned), tree, singletons, one, random, or groups as 'a,b;c'."
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Makes the run repeatable.")] = None,
-    n_init: Annotated[int, typer.Option(help="Evaluations before the model.")] = 20,
-    workers: Annotated[int, typer.Option(help="Evaluations at a time.")] = 1,
+    n_init: Annotated[
+        int, typer.Option(help="Random evaluations before the model.")
+    ] = 20,
+    workers: Annotated[int, typer.Option(help="Number of evaluations at a time.")] = 1,
     timeout: Annotated[
-        float | None, typer.Option(help="Seconds that --command may take.")
+        float | None, typer.Option(help="Seconds after which --command is ended.")
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(help="Saved after every evaluation, continued if it exists."),
+        typer.Option(
+            help="File that keeps the run. If it exists, the run continues from it."
+        ),
     ] = None,
     on_error: Annotated[
-        str, typer.Option(help="After a failed evaluation: skip it, or raise.")
+        str, typer.Option(help="What happens after a failed evaluation: skip or raise.")
     ] = "skip",
     retries: Annotated[
-        int, typer.Option(help="Repetitions of an evaluation that failed.")
+        int, typer.Option(help="How often a failed evaluation is repeated.")
     ] = 0,
     choices: Annotated[
         Path | None,
         typer.Option(
-            help="A CSV file of whole points, with a column per parameter; its rows "
+            help="CSV file of designs, with a column per parameter; only its rows "
             "are evaluated."
         ),
     ] = None,
     repeats: Annotated[
-        bool, typer.Option(help="Rows of --choices may be evaluated again.")
+        bool, typer.Option(help="Whether rows of --choices may be evaluated again.")
     ] = False,
     preset: Annotated[
         str | None,
@@ -133,20 +140,20 @@ def minimize(
     ] = None,
     setting: Annotated[
         list[str] | None,
-        typer.Option("--set", help="KEY=VALUE of the method. Repeatable."),
+        typer.Option("--set", help="Setting KEY=VALUE of the method. Repeatable."),
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(help="Earlier evaluations: a CSV file, values in column value."),
+        typer.Option(help="CSV file of earlier evaluations, with a column 'value'."),
     ] = None,
     csv_file: Annotated[
-        Path | None, typer.Option("--csv", help="Write all evaluations here.")
+        Path | None, typer.Option("--csv", help="CSV file for all evaluations.")
     ] = None,
     json_file: Annotated[
         Path | None,
-        typer.Option("--json", help="Write the result here; - for standard output."),
+        typer.Option("--json", help="JSON file for the result; - for standard output."),
     ] = None,
-    quiet: Annotated[bool, typer.Option(help="No progress, no table.")] = False,
+    quiet: Annotated[bool, typer.Option(help="Show no progress and no table.")] = False,
     storage: Annotated[
         str | None,
         typer.Option(

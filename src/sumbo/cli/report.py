@@ -11,18 +11,19 @@ from sumbo.errors import ArgumentError
 
 def report(
     run: Annotated[
-        Path, typer.Argument(help="The file of a run: --checkpoint, or Optimizer.save.")
+        Path, typer.Argument(help="File of a run, from --checkpoint or Optimizer.save.")
     ],
     out: Annotated[
-        Path | None, typer.Option(help="The page; default RUN.html beside the file.")
+        Path | None,
+        typer.Option(help="File of the page; default RUN.html beside the run."),
     ] = None,
     title: Annotated[str, typer.Option(help="The heading of the page.")] = "",
     watch: Annotated[
         bool,
         typer.Option(
             "--watch",
-            help="Write the page again whenever the run goes on, until Ctrl-C; the "
-            "page reads itself again.",
+            help="Write the page again whenever the run changes, until Ctrl-C. An "
+            "open page reloads itself.",
         ),
     ] = False,
 ) -> None:

@@ -30,7 +30,8 @@ def run(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the records.")],
     jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", help="Processes; default all cores.")
+        int | None,
+        typer.Option("--jobs", "-j", help="Number of processes; default all cores."),
     ] = None,
     scheduler: Annotated[
         str | None, typer.Option(help="Address of a Dask scheduler to run on.")
@@ -42,21 +43,21 @@ def run(
         bool, typer.Option("--retry-failed", help="Try failed cells again.")
     ] = False,
     retries: Annotated[
-        int, typer.Option(help="Repetitions of a cell that failed.")
+        int, typer.Option(help="How often a failed cell is repeated.")
     ] = 0,
     problems: Annotated[
-        str | None, typer.Option(help="Only these, as in ackley2,levy5.")
+        str | None, typer.Option(help="Problems to run, such as ackley2,levy5.")
     ] = None,
-    methods: Annotated[str | None, typer.Option(help="Only these.")] = None,
-    batch: Annotated[str | None, typer.Option(help="Only these sizes.")] = None,
+    methods: Annotated[str | None, typer.Option(help="Methods to run.")] = None,
+    batch: Annotated[str | None, typer.Option(help="Batch sizes to run.")] = None,
     replicates: Annotated[
-        str | None, typer.Option(help="Only these, as in 0:10 or 3,5.")
+        str | None, typer.Option(help="Replicates to run, such as 0:10 or 3,5.")
     ] = None,
     done: Annotated[
         list[Path] | None,
         typer.Option(help="Folder of rows whose runs are not repeated; repeatable."),
     ] = None,
-    quiet: Annotated[bool, typer.Option(help="No progress bar.")] = False,
+    quiet: Annotated[bool, typer.Option(help="Show no progress bar.")] = False,
 ) -> None:
     """Run the cells of a design that are not done yet; safe to interrupt."""
     chosen = study.select(
@@ -117,11 +118,11 @@ def export(
     folder: Folder,
     out: Annotated[
         Path | None,
-        typer.Option(help="A .parquet or .csv file: one row per evaluation."),
+        typer.Option(help="A .parquet or .csv file with one row per evaluation."),
     ] = None,
     rows: Annotated[
         Path | None,
-        typer.Option(help="A folder for small files that keep: one row per run."),
+        typer.Option(help="Folder for small files with one row per run."),
     ] = None,
 ) -> None:
     """Write all evaluations into one table, or add new runs to a folder of rows."""
