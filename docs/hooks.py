@@ -156,7 +156,7 @@ def settings_table(page):
             f"`{field.name}`",
             f"`{field.default!r}`",
             *(
-                f"`{settings[field.name]!r}`" if field.name in settings else ""
+                f"`{_short(settings[field.name])}`" if field.name in settings else ""
                 for settings in cls.presets.values()
             ),
         )
@@ -288,6 +288,10 @@ def _method_link(name, page):
     if f"\n## {name}\n" in (DOCS / "methods" / "index.md").read_text("utf-8"):
         return f"[`{name}`]({here}index.md#{name})"
     return f"`{name}`"
+
+
+def _short(value):
+    return f"{value:.4g}" if isinstance(value, float) else repr(value)
 
 
 def _cited(cls):
