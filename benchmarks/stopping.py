@@ -39,12 +39,13 @@ def names() -> tuple[str, ...]:
 
 def play(name: str, replicate: int) -> list[dict[str, Any]]:
     """Return one row for each look of the rule in a run, and one for its end."""
-    problem = problems.get(name, seed=replicate)
+    seeded = problems.info(name).seeded
+    problem = problems.get(name, **({"seed": replicate} if seeded else {}))
     opt = Optimizer(problem.space, seed=replicate, n_init=N_INIT)
     rows = []
     for n in range(1, BUDGET + 1):
         x = opt.ask()
-        opt.tell(x, float(problem(x)))
+        opt.tell(x, float(problem(problem.space.numbers([x])[0])))
         if n == BUDGET or (n >= N_INIT and is_due(opt, 1)):
             gain = remaining_gain(opt)
             spread = float(np.std(opt.y[:N_INIT]))

@@ -80,7 +80,7 @@ def run(given: argparse.Namespace) -> None:
                 row = one_run(PROBLEMS[name], method, replicate)
                 new = not given.out.exists()
                 with given.out.open("a", newline="") as file:
-                    writer = csv.DictWriter(file, FIELDS)
+                    writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
                     if new:
                         writer.writeheader()
                     writer.writerow(row)
