@@ -7,7 +7,11 @@ import pytest
 from scipy.stats import norm
 
 from searches import MIXED, data_of, undecided
+from sumbo.acquisition.improvement import log_improvement
+from sumbo.errors import ArgumentError
 from sumbo.methods import logei, make
+from sumbo.rng import rng_at
+from sumbo.surrogate.neighbourhood import neighbourhood
 
 
 def expected_improvement(surrogate, U, target=0.0):
@@ -163,3 +167,57 @@ def test_draws_of_a_batch_are_low_points_of_the_model(rng):
     assert np.max(post.predict(found)[0]) < np.quantile(usual, 0.1)
     # Draws differ; two may share the candidate that is flat enough for both.
     assert len(np.unique(found.round(6), axis=0)) >= 4
+
+
+# ------------------------------------------------------------------- neighbourhood
+def asked(data, q=1, **settings):
+    """Return the points that are proposed after a refit."""
+    method = make("logei", groups="singletons", **settings)
+    return method.propose(rng_at(7, "asked"), None, data, q)[0]
+
+
+@pytest.mark.parametrize("steps", [20, 21])
+def test_the_neighbourhood_competes_for_every_second_point(steps, rng):
+    data = replace(data_of(rng, [0, 1, 1, 2], 20), step=steps)
+    same = np.array_equal(asked(data), asked(data, neighbourhood=False))
+    assert same == (steps == 20)
+
+
+def test_a_batch_has_points_of_both_kinds(rng):
+    data = data_of(rng, [0, 1, 1, 2], 20)
+    data = replace(data, step=20)
+    both, whole = asked(data, 2), asked(data, 2, neighbourhood=False)
+    np.testing.assert_array_equal(both[0], whole[0])
+    assert not np.array_equal(both[1], whole[1])
+
+
+def test_integers_and_choices_do_without_a_neighbourhood(rng):
+    data = replace(data_of(rng, [0, 1, 1, 2], 40, MIXED), step=41)
+    found = asked(data), asked(data, neighbourhood=False)
+    np.testing.assert_array_equal(*found)
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1e3])
+def test_the_model_that_promises_more_chooses(factor, rng):
+    data = replace(data_of(rng, [0, 1, 1, 2], 30), step=31)
+    method = make("logei", groups="singletons", descents=2)
+    surrogate, _ = method.update(rng, None, data)
+    near = neighbourhood(surrogate)
+    gp = replace(near.post.gp, variances=factor * near.post.gp.variances)
+    near = replace(near, post=gp.condition(near.post.X, near.post.y))
+
+    def promised(U):
+        here, whole = near.post, surrogate.posterior
+        inside = log_improvement(here.fitted().min(), *here.predict(near.map(U)))
+        return inside, log_improvement(whole.fitted().min(), *whole.predict(U))
+
+    U = rng.random((3000, data.domain.dim))
+    winner = int(promised(U)[0].max() < promised(U)[1].max())
+    assert winner == int(factor < 1)
+    u = method._maximise_either(rng_at(5, "either"), surrogate, near)[None]
+    assert promised(u)[winner][0] > promised(U)[winner].max() - 0.05
+
+
+def test_whether_there_is_a_neighbourhood_is_true_or_false():
+    with pytest.raises((ArgumentError, TypeError), match="neighbourhood"):
+        make("logei", neighbourhood=3)

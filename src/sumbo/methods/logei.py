@@ -12,8 +12,9 @@ from sumbo.acquisition.improvement import (
     Sum,
     log_improvement,
 )
+from sumbo.acquisition.mapped import Mapped
 from sumbo.data import Data
-from sumbo.errors import require_positive_integer
+from sumbo.errors import ArgumentError, require_positive_integer
 from sumbo.gp import Posterior
 from sumbo.methods.base import METHODS, Info, Method
 from sumbo.rng import split
@@ -22,13 +23,16 @@ from sumbo.search import (
     CandidateSettings,
     GridCost,
     Table,
+    free_coordinates,
     minimise_draws,
     pick,
     pick_each,
 )
+from sumbo.search.around import search_around
 from sumbo.search.constrained import minimise_constrained_draws
 from sumbo.search.whole import search_whole
 from sumbo.surrogate import AdditiveState, AveragedModel, Surrogate
+from sumbo.surrogate.neighbourhood import Neighbourhood, is_due, neighbourhood
 from sumbo.typing import Float, Int, ndarray
 
 # How draws are searched; their candidates are used once.
@@ -70,6 +74,10 @@ class LogExpectedImprovement(AveragedModel, Method):
     averaged over them. When the search has stagnated, the next point is an exploration
     step: it maximises the expectation of a larger improvement.
 
+    With several observations per parameter, a second model describes the neighbourhood
+    of the best point. For every second point both models propose the maximiser of their
+    expected improvement, and the greater one is taken.
+
     Batches and pending points are fantasised: each posterior observes its own mean
     there, so that the variance shrinks around them; [desautels2014]. With many
     observations and many pending points, some points minimise joint draws instead,
@@ -84,6 +92,8 @@ class LogExpectedImprovement(AveragedModel, Method):
         draw_from: Minimum observations per parameter before joint draws are used.
             With fewer, draws do not improve the search, because some parameters are
             hardly known.
+        neighbourhood: Whether a model of the neighbourhood of the best point competes
+            for every second point. It needs continuous parameters without constraints.
     """
 
     cite: ClassVar[str] = "ament2023"
@@ -96,11 +106,15 @@ class LogExpectedImprovement(AveragedModel, Method):
     candidates: int = 32
     draw_every: int = 5
     draw_from: int = 12
+    neighbourhood: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("descents", "candidates", "draw_every", "draw_from"):
             require_positive_integer(name, getattr(self, name))
+        if not isinstance(self.neighbourhood, bool):
+            msg = f"neighbourhood={self.neighbourhood!r} is neither True nor False."
+            raise ArgumentError(msg)
 
     def propose(
         self, rng: np.random.Generator, state: AdditiveState | None, data: Data, q: int
@@ -112,10 +126,16 @@ class LogExpectedImprovement(AveragedModel, Method):
         out = np.empty((q, data.domain.dim))
         count = self._draws(data, q)
         target = self._target(data)
+        near = self._neighbourhood(given, q - count)
         for i in range(q - count):
-            out[i] = self._maximise(rng, surrogate, target if i == 0 else 0.0)
+            if near is not None and is_due(data, i):
+                out[i] = self._maximise_either(rng, surrogate, near)
+            else:
+                out[i] = self._maximise(rng, surrogate, target if i == 0 else 0.0)
             if i + 1 < q - count:
                 surrogate = surrogate.fantasised(out[i : i + 1])
+                near = near and near.fantasised(out[i : i + 1])
+        info = replace(info, fits=info.fits + (near is not None))
         if count:
             out[q - count :], cost = _draw_minimisers(rng, given, count)
             info = replace(info, search=cost)
@@ -184,6 +204,40 @@ class LogExpectedImprovement(AveragedModel, Method):
             return 0
         # Counted from the first point of the run: results may arrive one by one.
         return (data.step + q) // self.draw_every - data.step // self.draw_every
+
+    def _neighbourhood(self, surrogate: Surrogate, q: int) -> Neighbourhood | None:
+        """Return the model of the neighbourhood, if one of q points is chosen with it.
+
+        It observes its own mean at pending points, too.
+        """
+        data = surrogate.data
+        if not (self.neighbourhood and any(is_due(data, i) for i in range(q))):
+            return None
+        plain = data.domain.region is None and not data.given and not data.outcomes
+        if not (plain and free_coordinates(data).all()):
+            return None
+        found = neighbourhood(surrogate)
+        return found and found.fantasised(data.pending)
+
+    def _maximise_either(
+        self, rng: np.random.Generator, surrogate: Surrogate, near: Neighbourhood
+    ) -> Float[ndarray, " P"]:
+        """Return the maximiser under the model whose greatest improvement is greater.
+
+        On a function with many valleys, little may be left to gain in the best one.
+        """
+        best = float(near.post.fitted().min())
+        around = Mapped(
+            function=Improvement(post=near.post, best=best),
+            centre=near.centre,
+            A=near.A,
+        )
+        observed = surrogate.data.U[surrogate.data.order]
+        one = search_around(rng, around, near.A, observed, starts=self.descents)
+        other = self._maximise(rng, surrogate, 0.0)
+        anywhere = improvement(surrogate, 0.0)
+        nearer = around.value(one[None])[0] <= anywhere.value(other[None])[0]
+        return one if nearer else other
 
     def _maximise(
         self, rng: np.random.Generator, surrogate: Surrogate, target: float
