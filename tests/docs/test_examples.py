@@ -13,6 +13,17 @@ import sumbo
 EXTENDED = {"Method", "Info", "Decomposition", "Proposal", "Weighted", "Explicit"}
 EXTENDED |= {"METHODS", "DECOMPOSITIONS", "PROBLEMS", "Problem", "ProblemInfo"}
 EXTENDED |= {"problem", "require_settings"}
+# What users call every day, of classes and integrations.
+EVERYDAY = {
+    "Optimizer": ("ask", "tell", "choose", "save", "best_in", "recommend", "predict"),
+    "AdditiveGP": ("fit", "condition"),
+    "Posterior": ("predict", "sample", "sample_sum", "sample_path", "minimum"),
+    "Space": ("as_dict", "constrained"),
+}
+BRIDGES = {
+    "optuna": ("SumboSampler", "to_optuna_study"),
+    "shared": ("minimize_shared",),
+}
 
 
 def public():
@@ -42,9 +53,34 @@ def test_a_public_name_has_an_example(name):
     assert section.lstrip().startswith(">>> ")
 
 
+def has_example(what):
+    return "\nExamples:\n" in (inspect.getdoc(what) or "")
+
+
+def test_everyday_methods_have_an_example():
+    for name, methods in EVERYDAY.items():
+        for method in methods:
+            assert has_example(getattr(getattr(sumbo, name), method)), (name, method)
+
+
+@pytest.mark.parametrize("tool", BRIDGES)
+def test_a_bridge_has_an_example(tool):
+    module = loaded(f"sumbo.integrations.{tool}")
+    for name in BRIDGES[tool]:
+        assert has_example(getattr(module, name)), name
+
+
+def loaded(name):
+    """Return a module; skip where its extra is not installed."""
+    try:
+        return importlib.import_module(name)
+    except sumbo.errors.MissingExtraError as error:
+        pytest.skip(str(error))
+
+
 @pytest.mark.parametrize("name", list(modules()))
 def test_the_examples_of_a_module_run(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)  # some write a picture
-    found = doctest.testmod(importlib.import_module(name), report=True)
+    monkeypatch.chdir(tmp_path)  # some write a picture or a run
+    found = doctest.testmod(loaded(name), report=True)
     assert found.attempted > 0
     assert found.failed == 0

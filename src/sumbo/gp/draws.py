@@ -49,6 +49,17 @@ class Draws:
             seed: A number, or None for fresh randomness.
             workers: Threads over groups; the draws do not depend on it.
 
+        Examples:
+            >>> import numpy as np
+            >>> import sumbo
+            >>> X = np.array([[0.2, 0.7], [0.6, 0.1], [0.9, 0.4]])
+            >>> gp = sumbo.AdditiveGP(groups=[(0,), (1,)], noise=1e-4)
+            >>> post = gp.condition(X, [1.3, 0.2, 0.8])
+            >>> Z = [np.array([[0.1], [0.5], [0.8]]), np.array([[0.3], [0.4]])]
+            >>> f0, f1 = post.sample(Z, n=7, how="joint", seed=3)
+            >>> f0.shape, f1.shape
+            ((7, 3), (7, 2))
+
         Raises:
             ArgumentError: If an argument has a value that cannot be used.
         """
@@ -96,6 +107,16 @@ class Draws:
             X: Points (rows, P) of the cube.
             n: The number of draws.
             seed: A number, or None for fresh randomness.
+
+        Examples:
+            >>> import numpy as np
+            >>> import sumbo
+            >>> X = np.array([[0.2, 0.7], [0.6, 0.1], [0.9, 0.4]])
+            >>> gp = sumbo.AdditiveGP(groups=[(0,), (1,)], noise=1e-4)
+            >>> post = gp.condition(X, [1.3, 0.2, 0.8])
+            >>> draws = post.sample_sum(X, n=5, seed=3)
+            >>> draws.shape, bool(np.abs(draws - [1.3, 0.2, 0.8]).max() < 0.1)
+            ((5, 3), True)
         """
         X = require_rows(as_matrix(X, self.gp.dim, "X"), "X")
         require_count("n", n)
@@ -117,6 +138,18 @@ class Draws:
             seed: A number, or None for fresh randomness.
             domain: A ``Space`` whose representable points are minimised over; default
                 the whole unit cube.
+
+        Examples:
+            >>> import numpy as np
+            >>> import sumbo
+            >>> X = np.array([[0.2, 0.7], [0.6, 0.1], [0.9, 0.4]])
+            >>> gp = sumbo.AdditiveGP(groups=[(0,), (1,)], noise=1e-4)
+            >>> post = gp.condition(X, [1.3, 0.2, 0.8])
+            >>> low = post.minimum(n=50, seed=3)
+            >>> low.values.shape, low.points.shape
+            ((50,), (50, 2))
+            >>> bool(low.values.mean() < 0.2)
+            True
         """
         self._exact("minimum")
         require_count("n", n)
@@ -127,6 +160,16 @@ class Draws:
         """Return one joint draw as a function on the whole cube, with gradients.
 
         See ``sumbo.sampling.paths.Path``: call it, or its ``parts``.
+
+        Examples:
+            >>> import numpy as np
+            >>> import sumbo
+            >>> X = np.array([[0.2, 0.7], [0.6, 0.1], [0.9, 0.4]])
+            >>> gp = sumbo.AdditiveGP(groups=[(0,), (1,)], noise=1e-4)
+            >>> post = gp.condition(X, [1.3, 0.2, 0.8])
+            >>> path = post.sample_path(seed=3)
+            >>> path(X).shape, path.gradient(X).shape
+            ((3,), (3, 2))
         """
         self._exact("sample_path")
         rng = rng_at(as_seed(seed), "sample path")

@@ -202,6 +202,13 @@ class AdditiveGP:
             settings: Of ``"iterative"``: ``inducing``, ``tolerance``, ``seed``, see
                 ``sumbo.gp.solvers.Iterative.of``. Of ``"projected"``: ``anchors``, see
                 ``sumbo.gp.solvers.Projected.of``.
+
+        Examples:
+            >>> import sumbo
+            >>> gp = sumbo.AdditiveGP(groups=[(0,), (1,)], noise=1e-4)
+            >>> post = gp.condition([[0.2, 0.7], [0.6, 0.1]], [1.3, 0.2])
+            >>> post.predict_mean([[0.6, 0.1]]).round(2).tolist()
+            [0.2]
         """
         noise = as_variances(noise, X, "noise")
         X, y = self._data(X, y)
@@ -227,6 +234,15 @@ class AdditiveGP:
             how: ``"map"`` (L-BFGS-B on the posterior density, several starts) or
                 ``"adam"`` (the paper's: maximum likelihood, 1 000 steps of 1e-4).
             settings: Fields of ``sumbo.gp.fit.MapFit`` or ``AdamFit``.
+
+        Examples:
+            >>> import numpy as np
+            >>> import sumbo
+            >>> X = np.random.default_rng(5).random((30, 2))
+            >>> y = np.sin(5 * X[:, 0]) + X[:, 1] ** 2
+            >>> gp = sumbo.AdditiveGP(groups=[(0,), (1,)]).fit(X, y)
+            >>> bool(gp.noise < 1e-3)
+            True
         """
         noise = as_variances(noise, X, "noise")
         X, y = self._data(X, y)

@@ -141,6 +141,16 @@ class Posterior(Draws):
 
         An iterative posterior solves a system for every variance: ask it for few
         points, or take the variance of draws.
+
+        Examples:
+            >>> import numpy as np
+            >>> import sumbo
+            >>> X = np.array([[0.2, 0.7], [0.6, 0.1], [0.9, 0.4]])
+            >>> gp = sumbo.AdditiveGP(groups=[(0,), (1,)], noise=1e-4)
+            >>> post = gp.condition(X, [1.3, 0.2, 0.8])
+            >>> mean, variance = post.predict([[0.2, 0.7], [0.5, 0.9]])
+            >>> bool(variance[0] < variance[1])  # the first point was observed
+            True
         """
         X_new = as_matrix(X_new, self.gp.dim, "X_new")
         mean, var = self.sum_moments(X_new)
@@ -323,6 +333,15 @@ class Posterior(Draws):
         """Return Σ_m σ_m² / σ² at whole points: what independent draws would add.
 
         σ_m² are the variances of the parts, σ² that of their sum, which may be zero.
+
+        Examples:
+            >>> import numpy as np
+            >>> import sumbo
+            >>> X = np.array([[0.2, 0.7], [0.6, 0.1], [0.9, 0.4]])
+            >>> gp = sumbo.AdditiveGP(groups=[(0,), (1,)], noise=1e-4)
+            >>> post = gp.condition(X, [1.3, 0.2, 0.8])
+            >>> bool(post.inflation(X).min() > 10)  # independent draws vary too much
+            True
         """
         self._exact("inflation")
         X = as_matrix(X, self.gp.dim, "X")

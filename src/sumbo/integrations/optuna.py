@@ -73,6 +73,18 @@ class SumboSampler(optuna.samplers.BaseSampler):
             if it is feasible. Values of ``trial.set_constraint`` need no function.
         settings: Settings of the method, see its class.
 
+    Examples:
+        >>> import optuna
+        >>> from sumbo.integrations.optuna import SumboSampler
+        >>> study = optuna.create_study(
+        ...     sampler=SumboSampler(seed=3, n_startup_trials=4)
+        ... )
+        >>> study.optimize(
+        ...     lambda trial: trial.suggest_float("x", -1, 2) ** 2, n_trials=6
+        ... )
+        >>> len(study.trials)
+        6
+
     Raises:
         ArgumentError: If an argument has a value that cannot be used.
     """
@@ -297,6 +309,16 @@ def to_optuna_study(
 
     Failed evaluations are failed trials. Earlier data outside the box move onto its
     boundary, where the model saw them.
+
+    Examples:
+        >>> import sumbo
+        >>> from sumbo.integrations.optuna import to_optuna_study
+        >>> r = sumbo.minimize(
+        ...     lambda x: x[0] ** 2, [(-1, 2)], budget=7, n_init=4, seed=1
+        ... )
+        >>> study = to_optuna_study(r)
+        >>> len(study.trials), study.best_value == r.fun
+        (7, True)
     """
     space: Space = result.space
     distributions = {p.name: distribution_of(p) for p in space.parameters}

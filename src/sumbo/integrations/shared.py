@@ -91,6 +91,20 @@ def minimize_shared(
         The result of all workers, as ``sumbo.minimize`` returns it; points are in the
         order in which they were started.
 
+    Examples:
+        >>> from sumbo.integrations.shared import minimize_shared
+        >>> r = minimize_shared(
+        ...     lambda x: (x[0] - 0.3) ** 2,
+        ...     [(-1, 2)],
+        ...     storage="journal:run.log",
+        ...     study="first",
+        ...     budget=6,
+        ...     n_init=4,
+        ...     seed=1,
+        ... )
+        >>> r.nfev
+        6
+
     Raises:
         ArgumentError: If an argument cannot be used, or is not that of the study.
         StorageError: If the storage cannot be used; what was stored stays there.

@@ -98,7 +98,17 @@ class AdditiveGPRegressor(RegressorMixin, BaseEstimator):
 
     # ------------------------------------------------------------------ fit
     def fit(self, X: Any, y: Any) -> "AdditiveGPRegressor":
-        """Return the regressor itself, fitted to X (N, P) and y (N,)."""
+        """Return the regressor itself, fitted to X (N, P) and y (N,).
+
+        Examples:
+            >>> import numpy as np
+            >>> from sumbo.integrations.sklearn import AdditiveGPRegressor
+            >>> X = np.random.default_rng(5).random((30, 2))
+            >>> y = np.sin(5 * X[:, 0]) + X[:, 1] ** 2
+            >>> model = AdditiveGPRegressor(random_state=0).fit(X, y)
+            >>> bool(model.score(X, y) > 0.99), model.predict_parts(X).shape
+            (True, (30, 2))
+        """
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64)
         y = np.asarray(y, dtype=np.float64)
         self.groups_ = groups_of_features(self.groups, self._names())

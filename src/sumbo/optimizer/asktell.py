@@ -158,6 +158,14 @@ class Optimizer(RunView):
             context: Values of parameters that are given this time, such as
                 ``{"load": 0.7}``; the others are asked. Points have all parameters.
 
+        Examples:
+            >>> import sumbo
+            >>> opt = sumbo.Optimizer({"dose": (0.2, 1.7), "load": (3.0, 9.0)}, seed=4)
+            >>> opt.ask(3).shape, len(opt.pending)
+            ((3, 2), 3)
+            >>> float(opt.ask(context={"load": 7.5})[1])
+            7.5
+
         Raises:
             ArgumentError: If ``n`` is not a number of points, or too large, or the
                 context is no part of the space.
@@ -189,6 +197,15 @@ class Optimizer(RunView):
             n: How many rows.
             repeats: Whether a row that was observed or is pending may be chosen again,
                 which is useful if values are noisy. Otherwise equal rows count as one.
+
+        Examples:
+            >>> import sumbo
+            >>> designs = [[0.3, 4.0], [0.9, 8.0], [1.4, 5.5]]
+            >>> opt = sumbo.Optimizer([(0.2, 1.7), (3.0, 9.0)], seed=4)
+            >>> k = opt.choose(designs)
+            >>> opt.tell(designs[k], 2.6)
+            >>> sorted([k, *opt.choose(designs, 2).tolist()])
+            [0, 1, 2]
 
         Raises:
             ArgumentError: If a row is no point of the space, or the method cannot
@@ -229,6 +246,17 @@ class Optimizer(RunView):
                 model and never asked again; ``y`` is left out.
             earlier: The data come from elsewhere; points outside the box are
                 accepted, with a warning.
+
+        Examples:
+            >>> import sumbo
+            >>> opt = sumbo.Optimizer({"dose": (0.2, 1.7), "load": (3.0, 9.0)}, seed=4)
+            >>> opt.tell([0.6, 4.1], 2.3, noise=0.2)
+            >>> opt.tell(
+            ...     [{"dose": 1.1, "load": 7.2}, {"dose": 0.4, "load": 5.0}], [1.9, 3.1]
+            ... )
+            >>> opt.tell([0.9, 8.8], failed=True)
+            >>> opt.y.tolist()
+            [2.3, 1.9, 3.1, nan]
 
         Raises:
             ArgumentError: If a value is not a finite number, shapes do not fit or a
@@ -275,7 +303,16 @@ class Optimizer(RunView):
 
     # ------------------------------------------------------------------ files
     def save(self, path: str | Path) -> None:
-        """Write everything to one file, atomically; ``load`` continues bit for bit."""
+        """Write everything to one file, atomically; ``load`` continues bit for bit.
+
+        Examples:
+            >>> import sumbo
+            >>> opt = sumbo.Optimizer([(0.2, 1.7), (3.0, 9.0)], seed=4)
+            >>> opt.tell([0.6, 4.1], 2.3)
+            >>> opt.save("run.npz")
+            >>> sumbo.Optimizer.load("run.npz").ask().tolist() == opt.ask().tolist()
+            True
+        """
         write_run(path, self._engine, self._now, maximize=self.maximize)
 
     @classmethod

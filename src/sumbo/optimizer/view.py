@@ -71,6 +71,15 @@ class RunView:
                 point returned has them, and may never have been evaluated. A method
                 without a model compares the points observed in exactly this context.
 
+        Examples:
+            >>> import sumbo
+            >>> opt = sumbo.Optimizer({"a": (0.2, 1.7), "b": (3.0, 9.0)}, seed=1)
+            >>> X = opt.ask(20)
+            >>> opt.tell(X, 40.0 * X[:, 0] - X[:, 1])
+            >>> x, mean, sd = opt.recommend()
+            >>> x.tolist() == opt.best[0].tolist()  # there is no noise
+            True
+
         Raises:
             SumboError: If there is no value yet, or none at a feasible point.
         """
@@ -123,6 +132,14 @@ class RunView:
 
     def best_in(self, context: Any) -> tuple[ndarray, float]:
         """Return the best feasible point observed in a context, and its value.
+
+        Examples:
+            >>> import sumbo
+            >>> opt = sumbo.Optimizer({"dose": (0.2, 1.7), "load": (3.0, 9.0)}, seed=4)
+            >>> opt.tell([[0.6, 4.0], [1.1, 4.0], [0.7, 8.0]], [2.3, 1.9, 0.4])
+            >>> x, value = opt.best_in({"load": 4.0})
+            >>> x.tolist(), value
+            ([1.1, 4.0], 1.9)
 
         Raises:
             SumboError: If there is no feasible value in this context.

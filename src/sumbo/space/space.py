@@ -95,6 +95,13 @@ class Space:
 
         Outcomes limit no point of the space, and are left out.
 
+        Examples:
+            >>> import sumbo
+            >>> space = sumbo.Space.of({"a": (0.2, 1.7), "b": (3.0, 9.0)})
+            >>> space = space.constrained(["a + 0.1*b <= 1.5"])
+            >>> [len(space.constraints), space.region is None]
+            [1, False]
+
         Raises:
             ArgumentError: If one is of no known kind, or names an unknown parameter.
         """
@@ -251,7 +258,7 @@ class Space:
         return X
 
     def contains(self, x: Any) -> bool:
-        """Return whether all the given points lie in the space."""
+        """Return whether all the points lie in the box; constraints do not count."""
         rows = self._rows(x)
         try:
             columns = self._columns(rows)
@@ -262,6 +269,14 @@ class Space:
 
     def as_dict(self, x: Any) -> dict[str, Any]:
         """Return one point as Python values (int, float or the choice) by name.
+
+        Examples:
+            >>> import sumbo
+            >>> space = sumbo.Space.of(
+            ...     [sumbo.Real("rate", 0.1, 2.0), sumbo.Integer("n", 2, 9)]
+            ... )
+            >>> space.as_dict([0.7, 4])
+            {'rate': 0.7, 'n': 4}
 
         Raises:
             ArgumentError: If ``x`` is not one point of the right length.
