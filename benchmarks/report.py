@@ -49,13 +49,18 @@ factor, so that every draw costs nearly the same.
 HEAD = """\
 # Speed
 
-How fast is sumbo, and compared with what? This page lists ratios of times, each from
-one run: contestants take turns, one BLAS thread each, and medians are compared. It is
-CPU time unless a row says otherwise. With **≥** a ratio is the rival's time over ours
-(how many times faster), with **≤** ours over the rival's.
-Absolute times depend on the machine and on who else uses it; ratios hardly do.
+How fast is sumbo, compared with other programs? This page lists ratios of CPU times.
+Each ratio is one of medians, from one run in which both programs take turns with one
+BLAS thread each. Absolute times depend on the machine and on its load; ratios hardly
+do.
 
-`make bench` measures again and writes this page; `make bench-rivals` adds whole runs
+The column "asked" says what we want to reach, and in which direction a ratio is read:
+
+- With **≥**, it is the rival's time divided by ours: how many times faster sumbo is.
+- With **≤**, it is our time divided by the rival's.
+
+A row says so if it is about wall time. "MISSED" marks a ratio that is not reached.
+`make bench` measures again and writes this page. `make bench-rivals` adds whole runs
 against Optuna and BoTorch, which take long.
 """
 
