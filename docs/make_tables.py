@@ -19,7 +19,6 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = (
     ROOT / "README.md",
-    DOCS / "algorithm.md",
     DOCS / "algorithm_settings.md",
     DOCS / "architecture.md",
 )
