@@ -13,9 +13,10 @@ class Importance:
 
     With independent parameters that are uniform in the search space, the variance of
     f(x) is split. The *first-order* share of a parameter is due to it alone,
-    ``Var E[f | x_k] / Var f``. The *total* share is lost if it is held fixed,
-    ``E Var[f | all others] / Var f``: the difference are interactions. Total shares
-    add up to more than one if there are interactions; [sobol2001].
+    ``Var E[f | x_k] / Var f``. The *total* share remains if all other parameters are
+    held fixed, ``E Var[f | all others] / Var f``. The difference is due to
+    interactions. Total shares add up to more than one if there are interactions;
+    [sobol2001].
 
     The model knows f up to its posterior distribution. Shares are expected variances
     over the expected variance of f. The interval is that of the total share of

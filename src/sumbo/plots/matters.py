@@ -250,7 +250,7 @@ def co_membership(
     bar.ax.tick_params(labelsize=SMALL)
     bar.set_label(label, fontsize=SMALL + 1)
     if grey.any():
-        text = f"grey: {grey.sum()} of {P} do next to nothing"
+        text = f"grey: {grey.sum()} of {P} with almost no effect"
         ax.set_title(text, loc="right", color=GREY, fontsize=SMALL)
     return ax
 

@@ -34,10 +34,10 @@ def distance(c: Content, m: Findings) -> str:
     said = (
         f"With 95 % probability the best possible value lies in {span(low, high)}. "
         f"The expected optimum is {shown(o.gain, 2)} {word} than the value expected at "
-        "the recommended point: so much is left to gain."
+        "the recommended point. So much improvement is still expected."
     )
     if o.gain == 0:
-        said = said.split(". ")[0] + ". Nothing is left to gain, says the model."
+        said = said.split(". ")[0] + ". The model expects no further gain."
     body = [html.paragraph(said), html.both(wide, narrow)]
     if not m.check.usable:
         text = "The model predicts poorly (see the model check): do not rely on this."
@@ -48,8 +48,8 @@ def distance(c: Content, m: Findings) -> str:
     lead = (
         f"{len(o.values)} functions that fit the data were drawn from the model, and "
         "the optimum of each one was computed. The interval is as good as the model; "
-        "see the model check. With many parameters it is an optimistic guess, because "
-        "the model cannot exclude good regions that it has not seen."
+        "see the model check. With many parameters it is too optimistic, because the "
+        "model cannot exclude good regions that it has not seen."
     )
     return html.section("distance", "How far from done?", lead, body)
 
@@ -67,10 +67,10 @@ def importance(c: Content, m: Findings) -> str:
         )
     scale = "" if m.units.linear else " (of the logarithm of the value)"
     lead = (
-        f"The share of the variation of the value{scale} that would vanish if the "
-        "parameter were held fixed: its total Sobol share. The dark part is due to "
-        "the parameter alone, the pale part to interactions with others. The line is "
-        f"the {m.importance.level:.0%} interval.".replace("%", " %")
+        f"The share of the variation of the value{scale} that would remain if all "
+        "other parameters were held fixed: the total Sobol share. The dark part is due "
+        "to the parameter alone, the pale part to interactions with others. The line "
+        f"is the {m.importance.level:.0%} interval.".replace("%", " %")
     )
     body = [listing]
     if idle:
@@ -177,8 +177,8 @@ def interactions(c: Content, m: Findings) -> str:
     lead = (
         f"{source}. The effect of one then depends on the value of the other; "
         "the darker a square, the more probable this is. "
-        "Parameters that do next to nothing are grey: the data cannot tell with whom "
-        "they act."
+        "Parameters with almost no effect are grey, because the data do not show with "
+        "which others they act."
     )
     return html.section("interactions", "Interactions and structure", lead, body)
 
@@ -195,7 +195,7 @@ def _structure(c: Content, m: Findings) -> str:
         f"<li>{' × '.join(_faint(c, m, k) for k in g)}</li>" for g in own[:40]
     )
     items += f"<li>{len(own) - 40} more</li>" if len(own) > 40 else ""
-    items += "<li>a part on all parameters, for what does not add up</li>" * rest
+    items += "<li>a part on all parameters, for what is not additive</li>" * rest
     count = len(m.structures)
     which = (
         "The structure of the model"
@@ -284,13 +284,14 @@ def check(c: Content, m: Findings) -> str:
     ]
     how = (
         f"The values are divided into {k.folds} sets. Each set is predicted by a model "
-        "that was fitted to the others; only the groups of parameters stay."
+        "that was fitted to the others; only the groups of parameters are the same."
         if k.folds
         else "Each value is predicted from all others."
     )
     lead = (
         f"{how} Dots near the diagonal mean good "
-        "predictions; a curve inside the grey area means honest intervals."
+        "predictions. A curve inside the grey area means that the intervals have the "
+        "right width."
     )
     del c
     return html.section("check", "Can the model be trusted?", lead, body)
@@ -309,12 +310,12 @@ def _verdict(m: Findings) -> tuple[str, bool]:
     if k.within[0] > 0.5 + 1.3 / np.sqrt(len(k.rows)):
         fit += " Its intervals are wider than needed: it is cautious."
     if share >= GOOD and k.honest:
-        return f"{fit} It can be trusted within the range of the data.", True
+        return f"{fit} The model can be trusted within the range of the data.", True
     if share >= FAIR and k.honest:
-        return f"{fit} It shows the main effects; details may be wrong.", True
+        return f"{fit} The model shows the main effects; details may be wrong.", True
     if not k.honest:
         return f"{fit} Its intervals are too narrow: read them with care.", False
-    return f"{fit} It predicts poorly: the pictures of the model mean little.", False
+    return f"{fit} The model predicts poorly: its pictures mean little.", False
 
 
 def all_of(c: Content) -> tuple[str, str]:
