@@ -16,7 +16,7 @@ class History:
     A failed evaluation has ``failed`` set and NaN in ``y``, which no model ever sees.
     ``y`` is to be minimised. ``noise`` is the standard deviation of each value, NaN
     where it is not known. ``outcomes`` are what was measured beside the value, NaN
-    where it is not known. ``times`` say when values were told, in seconds since 1970
+    where it is not known. ``times`` say when values came in, in seconds since 1970
     (UTC), NaN where it is not known; no choice depends on them.
     """
 

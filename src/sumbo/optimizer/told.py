@@ -39,7 +39,7 @@ class Told(NamedTuple):
 def read_told(
     space: Space, x: Any, y: Any, noise: Any, *, failed: bool, earlier: bool
 ) -> Told:
-    """Return what was told, checked.
+    """Return the observations that were given, checked.
 
     Raises:
         ArgumentError: If a value is not a finite number, shapes do not fit, a point

@@ -25,7 +25,7 @@ from sumbo.plots.values import shortened
 from sumbo.structure import co_membership_matrix
 from sumbo.typing import Float, Int, ndarray
 
-# Share of the variance below which a parameter does next to nothing.
+# Share of the variance below which a parameter has almost no effect.
 INERT = 0.01
 
 
@@ -279,7 +279,7 @@ def _together(run: Any) -> tuple[Float[ndarray, "P P"], str]:
 
 
 def _inert(opt: Any) -> Int[ndarray, " n"]:
-    """Return the parameters of a run that do next to nothing."""
+    """Return the parameters of a run that have almost no effect."""
     return np.flatnonzero(opt.importance().total < INERT)
 
 

@@ -351,7 +351,7 @@ def histogram(
 
 
 def pace(times: Float[ndarray, " N"]) -> str:
-    """Return from when to when values were told, in words; "" if it is not known."""
+    """Return from when to when values came in, in words; "" if it is not known."""
     known = times[np.isfinite(times)]
     if len(known) < 2:
         return ""

@@ -86,7 +86,7 @@ class Content:
     Attributes:
         title: The heading.
         opt: The run.
-        evaluations: Everything that was told.
+        evaluations: All evaluations.
         best: The row of the best feasible evaluation; None without one.
         recommended: The point that the model recommends; None without one.
         model: What the model says; None without a model.

@@ -17,18 +17,18 @@ FAILED, BROKEN, FINE = "failed", "infeasible", "ok"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evaluations:
-    """All that was told, in the order of telling; values in the user's sign.
+    """All evaluations in their order; values in the user's sign.
 
     Attributes:
         X: The points as plain numbers.
         y: The values; NaN where the evaluation failed.
         feasible: Whether the evaluation succeeded and meets all constraints.
         best: The best feasible value so far; NaN before the first.
-        times: When it was told, seconds since 1970; NaN if not known.
-        noise: Standard deviations that were told; NaN if not known.
+        times: When the values came in, seconds since 1970; NaN if not known.
+        noise: Standard deviations that were given; NaN if not known.
         outcomes: What else was measured, by name.
         initial: How many of the first evaluations chose no model.
-        pending: Points asked and not yet told, as plain numbers.
+        pending: Points without a value yet, as plain numbers.
     """
 
     X: Float[ndarray, "N K"]
