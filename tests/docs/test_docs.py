@@ -367,6 +367,16 @@ def test_every_guide_and_result_is_two_clicks_from_home():
     assert len(wanted) > 25
 
 
+def test_every_first_question_has_an_answer_that_links_to_a_page():
+    text = (DOCS / "faq.md").read_text("utf-8")
+    questions = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    assert len(questions) >= 10
+    for question in questions:
+        heading, _, answer = question.partition("\n")
+        assert heading.endswith("?")
+        assert re.search(r"\]\([^)]+\.md|\[\w+\d{4}\]", answer), heading
+
+
 def test_a_line_may_begin_with_a_formula():
     pytest.importorskip("latex2mathml")
     typeset = load(DOCS / "hooks.py").typeset
