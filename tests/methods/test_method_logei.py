@@ -191,6 +191,15 @@ def test_a_batch_has_points_of_both_kinds(rng):
     assert not np.array_equal(both[1], whole[1])
 
 
+@pytest.mark.parametrize("steps", [20, 21])
+def test_the_fit_of_the_neighbourhood_is_counted(steps, rng):
+    data = replace(data_of(rng, [0, 1, 1, 2], 20), step=steps)
+    method = make("logei", groups="singletons")
+    _, state, _ = method.propose(rng_at(7, "asked"), None, data, 1)
+    info = method.propose(rng_at(7, "asked"), state, data, 1)[2]
+    assert (info.fits, info.fit_cpu_s > 0) == ((1, True) if steps == 21 else (0, False))
+
+
 def test_integers_and_choices_do_without_a_neighbourhood(rng):
     data = replace(data_of(rng, [0, 1, 1, 2], 40, MIXED), step=41)
     found = asked(data), asked(data, neighbourhood=False)

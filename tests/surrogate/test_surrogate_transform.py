@@ -156,6 +156,7 @@ def test_a_new_transform_comes_with_a_new_fit():
 
 def test_every_fit_is_counted_and_the_data_cost_none():
     settings = {"descents": 1, "starts": 1, "groups": "singletons"}
+    settings["neighbourhood"] = False  # it is fitted at other asks, too
     fits = {}  # at each refit, by the number of observations
     for opt in run(N=58, kernel="matern52", **settings):
         if opt.info.refitted:

@@ -1,5 +1,6 @@
 """Expected improvement of the whole sum."""
 
+import time
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -126,7 +127,11 @@ class LogExpectedImprovement(AveragedModel, Method):
         out = np.empty((q, data.domain.dim))
         count = self._draws(data, q)
         target = self._target(data)
+        begin = time.process_time()
         near = self._neighbourhood(given, q - count)
+        if near is not None:
+            took = time.process_time() - begin
+            info = replace(info, fits=info.fits + 1, fit_cpu_s=info.fit_cpu_s + took)
         for i in range(q - count):
             if near is not None and is_due(data, i):
                 out[i] = self._maximise_either(rng, surrogate, near)
@@ -135,7 +140,6 @@ class LogExpectedImprovement(AveragedModel, Method):
             if i + 1 < q - count:
                 surrogate = surrogate.fantasised(out[i : i + 1])
                 near = near and near.fantasised(out[i : i + 1])
-        info = replace(info, fits=info.fits + (near is not None))
         if count:
             out[q - count :], cost = _draw_minimisers(rng, given, count)
             info = replace(info, search=cost)

@@ -4,7 +4,7 @@ The model of the whole cube has length-scales that suit the whole cube. Around t
 point a function often is simpler, and steeper in directions that are no axes, as in a
 narrow valley. So a second model is fitted to the observations near the best one, in
 coordinates in which the best observations have the same spread in every direction, as
-in the CMA evolution strategy [hansen2001]. It depends on the data alone: nothing has to
+in the CMA evolution strategy [hansen2016]. It depends on the data alone: nothing has to
 be remembered.
 """
 
