@@ -4,9 +4,8 @@
         --structures runs/structures --held-out runs/held_out
     python docs/make_results.py --quality runs/quality --only runs duels botorch
 
-The text between the tables is written by hand. Figures come from the report that
-``python -m benchmarks.quality report`` has drawn before. The page on the paper's
-experiment is written by docs/make_paper.py.
+The text between the tables is written by hand. The page on the paper's experiment is
+written by docs/make_paper.py.
 Of the quality benchmark, the simulators and the structures every run has a row in a
 file of docs/data; records add to these rows or replace them, so that rivals need not be
 run again.
@@ -16,7 +15,7 @@ import argparse
 import csv
 import math
 import re
-import shutil
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -25,7 +24,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from sumbo.study import statistics
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.quality import report
+
+from sumbo.study import results as study_results, statistics
+from sumbo.study.results import Results
 from sumbo.study.storage import read_designs, read_records
 
 DOCS = Path(__file__).parent
@@ -47,6 +51,8 @@ RIVALS = (
     "alcb2",
 )
 OWN = ("ts", "ats", "alcb2")  # sumbo's, of these
+# Those that have run on everything ten times.
+FOUR = ("logei", "optuna-tpe", "optuna-cmaes", "optuna-gp-exact")
 # Gaps below this are rounding.
 ROUNDING = 1e-12
 # Replicates in which all of them are ranked: BoTorch has no more.
@@ -61,8 +67,8 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def quality(folder: Path) -> str:
-    """Return the tables of the quality benchmark's report."""
+def reported(folder: Path) -> str:
+    """Return the tables of the report of a benchmark."""
     text = (folder / "report" / "quality.md").read_text("utf-8")
     lines = [l for l in text.splitlines() if not l.startswith(("<!--", "!["))]
     return "\n".join(lines).strip()
@@ -284,6 +290,62 @@ def problems_of(folder: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(named))
 
 
+def as_results(runs: Runs, folder: Path) -> Results:
+    """Return the runs of the samplers of Optuna and of the default, as gaps.
+
+    A curve has a step where the best value is known: every 20 evaluations.
+    """
+    found = {}
+    for (problem, batch, method), some in runs.items():
+        if method not in FOUR:
+            continue
+        order = sorted(some)
+        gaps = [
+            some[i].best if some[i].minimum is None else _gaps(some[i]) for i in order
+        ]
+        steps = np.minimum(np.arange(AFTER[-1] - AFTER[0] + 1) // 20, len(AFTER) - 1)
+        cpu = np.array([[some[i].cpu_s] for i in order])
+        found[problem, method, batch] = study_results.Runs(
+            problem=problem,
+            method=method,
+            batch=batch,
+            dim=0,
+            best_known=None if some[order[0]].minimum is None else 0.0,
+            exact=some[order[0]].minimum is not None,
+            replicates=np.array(order),
+            best=np.array(gaps)[:, steps],
+            fit_cpu_s=np.zeros_like(cpu),
+            ask_cpu_s=cpu,
+        )
+    return Results(
+        designs=read_designs(folder),
+        runs=found,
+        failures=(),
+        versions={},
+        hosts={},
+        revisions={},
+        cpu_seconds=0.0,
+        wall_seconds=0.0,
+    )
+
+
+def _gaps(run: Run) -> tuple[float, ...]:
+    return tuple(value - (run.minimum or 0.0) for value in run.best)
+
+
+def quality(results: Results) -> str:
+    """Return mean ranks and medians, and draw the figures of the page."""
+    lines = []
+    for batch in results.batches:
+        lines += [*report.ranking(results, batch), *report.medians(results, batch)]
+        path = FIGURES / f"quality-convergence-batch{batch}"
+        report.draw_convergence(results, batch, path)
+    report.draw_ranks(results, results.batches, FIGURES / "quality-ranks")
+    for figure in FIGURES.glob("quality-*.svg"):
+        figure.unlink()
+    return "\n".join(lines).strip()
+
+
 def blocks_of(given: argparse.Namespace) -> dict[str, Callable[[], str | None]]:
     """Return what can be written from the folders that are given, by marker.
 
@@ -292,7 +354,7 @@ def blocks_of(given: argparse.Namespace) -> dict[str, Callable[[], str | None]]:
     blocks: dict[str, Callable[[], str | None]] = {}
     if given.quality:
         runs, problems = runs_of("quality", given.quality), problems_of(given.quality)
-        blocks["quality"] = partial(quality, given.quality)
+        blocks["quality"] = partial(quality, as_results(runs, given.quality))
         blocks["duels"] = partial(duels, runs, problems)
         blocks["ranks"] = partial(ranks, runs, problems)
         blocks["botorch"] = partial(botorch, runs, problems)
@@ -303,15 +365,8 @@ def blocks_of(given: argparse.Namespace) -> dict[str, Callable[[], str | None]]:
             blocks[name] = partial(table, runs, problems)
             blocks[f"{name[:-1]} runs"] = partial(write_runs, name, runs)
     if given.held_out:
-        blocks["held-out"] = partial(quality, given.held_out)
+        blocks["held-out"] = partial(reported, given.held_out)
     return blocks
-
-
-def copy_figures(folder: Path, prefix: str = "") -> None:
-    """Copy the figures of a report to those of the page."""
-    FIGURES.mkdir(parents=True, exist_ok=True)
-    for figure in folder.glob("*.png"):
-        shutil.copy(figure, FIGURES / f"{prefix}{figure.name}")
 
 
 def main() -> None:
@@ -319,7 +374,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for study in ("quality", "simulators", "structures", "held-out"):
         parser.add_argument(f"--{study}", type=Path, help="the folder of its records")
-    parser.add_argument("--only", nargs="+", help="some of them, and no figures")
+    parser.add_argument("--only", nargs="+", help="some of the tables")
     given = parser.parse_args()
     blocks = blocks_of(given)
     unknown = set(given.only or ()) - set(blocks)
@@ -331,8 +386,6 @@ def main() -> None:
         if content is not None:
             path = page_with(name)
             path.write_text(fill(path.read_text("utf-8"), name, content), "utf-8")
-    if given.only is None and given.quality:
-        copy_figures(given.quality / "report", "quality-")
 
 
 if __name__ == "__main__":

@@ -45,7 +45,7 @@ def report(
         "",
     ]
     for batch in results.batches:
-        text += [*_ranking(results, batch), *_gaps(results, batch)]
+        text += [*ranking(results, batch), *medians(results, batch)]
         draw_convergence(results, batch, out / f"convergence-batch{batch}")
         text += [f"![Convergence, batch {batch}](convergence-batch{batch}.png)", ""]
     ranked = [b for b in results.batches if standings(results, b)]
@@ -219,7 +219,8 @@ def _look(method: str, methods: Sequence[str]) -> dict[str, str | float | tuple]
     }
 
 
-def _ranking(results: Results, batch: int) -> list[str]:
+def ranking(results: Results, batch: int) -> list[str]:
+    """Return a table of the mean ranks as lines of Markdown."""
     rows = standings(results, batch)
     used = complete_problems(results, batch)
     if not rows:
@@ -246,7 +247,8 @@ def _ranking(results: Results, batch: int) -> list[str]:
     return [caption, "", *_markdown(header, lines)]
 
 
-def _gaps(results: Results, batch: int) -> list[str]:
+def medians(results: Results, batch: int) -> list[str]:
+    """Return a table of the final medians as lines of Markdown."""
     methods = results.methods(batch)
     rows = []
     for problem in results.problems:
