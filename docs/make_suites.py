@@ -45,6 +45,8 @@ NAMES = {
     "ax-quality": "Ax, quality",
 }
 COLUMNS = 3
+# Values have a logarithmic axis if the largest is this many times the smallest.
+DECADES = 5.0
 
 
 class Suite(NamedTuple):
@@ -274,7 +276,7 @@ def draw(suite: Suite) -> None:
         )
         panels = list(grid.flat)
         for axes, problem in zip(panels, suite.problems, strict=False):
-            lowest = np.inf
+            lowest, highest = np.inf, -np.inf
             compared = suite.compared(problem)
             for k, method in enumerate(methods):
                 if method not in compared:
@@ -285,8 +287,10 @@ def draw(suite: Suite) -> None:
                 x = 20 + np.arange(len(median))
                 axes.plot(x, median, label=NAMES[method], **_look(k, method))
                 lowest = min(lowest, float(median.min()))
+                highest = max(highest, float(median.max()))
             axes.set_title(problem.removeprefix(f"{suite.name}-"), loc="left")
-            axes.set_yscale("log" if lowest > 0 else "linear")
+            decades = lowest > 0 and highest > DECADES * lowest
+            axes.set_yscale("log" if decades else "linear")
             axes.margins(x=0.0)
         for k, method in enumerate(methods):
             panels[count - 1].plot([], [], label=NAMES[method], **_look(k, method))
