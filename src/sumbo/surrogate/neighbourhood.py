@@ -124,7 +124,7 @@ def _coordinates(
     """Return the best point, and the map to coordinates of equal spread.
 
     The covariance is that around the best point. Its weights fall with the logarithm of
-    the rank, as in [hansen2016] Eq. (49).
+    the rank.
     """
     k, P = best.shape
     weights = math.log(k + 0.5) - np.log(np.arange(1, k + 1))
